@@ -1,0 +1,140 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+)
+
+// Digest identifies a message.
+type Digest [sha256.Size]byte
+
+// MessageDigest computes a [Digest] from the parts of a message as they come. A
+// client sends an answer back in a later request; its digest there equals the
+// one computed while the answer went out.
+type MessageDigest struct {
+	role    string
+	content hash.Hash
+	calls   []callDigest
+	rest    hash.Hash
+	any     bool
+}
+
+type callDigest struct{ name, arguments hash.Hash }
+
+// NewMessageDigest begins a message of the given role.
+func NewMessageDigest(role string) *MessageDigest {
+	return &MessageDigest{role: role, content: sha256.New(), rest: sha256.New()}
+}
+
+// Content adds text to the message's content.
+func (m *MessageDigest) Content(text string) {
+	m.any = m.any || text != ""
+	m.content.Write([]byte(text))
+}
+
+// maxCalls bounds the tool calls of one message that count; a hostile stream
+// could name any index.
+const maxCalls = 1 << 10
+
+// Call adds text to the name and to the arguments of tool call i.
+func (m *MessageDigest) Call(i int, name, arguments string) {
+	if i < 0 || i >= maxCalls {
+		return
+	}
+	for len(m.calls) <= i {
+		m.calls = append(m.calls, callDigest{sha256.New(), sha256.New()})
+	}
+	m.any = true
+	m.calls[i].name.Write([]byte(name))
+	m.calls[i].arguments.Write([]byte(arguments))
+}
+
+// other adds a member of the message that is neither.
+func (m *MessageDigest) other(key, text string) {
+	var n [8]byte
+	binary.BigEndian.PutUint64(n[:], uint64(len(text)))
+	m.rest.Write([]byte(key + "\x00"))
+	m.rest.Write(n[:])
+	m.rest.Write([]byte(text))
+}
+
+// Empty says that the message has neither content nor calls.
+func (m *MessageDigest) Empty() bool { return !m.any }
+
+// Sum returns the digest.
+func (m *MessageDigest) Sum() Digest {
+	h := sha256.New()
+	h.Write([]byte("weir message 1\x00" + m.role + "\x00"))
+	h.Write(m.content.Sum(nil))
+	h.Write(m.rest.Sum(nil))
+	for _, c := range m.calls {
+		h.Write(c.name.Sum(nil))
+		h.Write(c.arguments.Sum(nil))
+	}
+	return Digest(h.Sum(nil))
+}
+
+// Chain returns the hash chain over the messages: entry i stands for the
+// messages 0 to i. Equal prefixes of conversations have equal entries.
+func (c *Chat) Chain() []Digest {
+	out := make([]Digest, len(c.Messages))
+	var prev Digest
+	for i, m := range c.Messages {
+		h := sha256.New()
+		h.Write(prev[:])
+		h.Write(m.Digest[:])
+		prev = Digest(h.Sum(nil))
+		out[i] = prev
+	}
+	return out
+}
+
+// digestMessages fills in the digests of the chat's messages.
+func digestMessages(c *Chat) {
+	sums := make([]*MessageDigest, len(c.Messages))
+	for i, m := range c.Messages {
+		sums[i] = NewMessageDigest(m.Role)
+	}
+	hosts := make([]bool, len(c.inner)+1)
+	for i := range c.leaves {
+		l := &c.leaves[i]
+		msg := c.Places[i].Message
+		if msg < 0 || msg >= len(sums) {
+			continue
+		}
+		for l.doc != 0 { // the string that holds the document is the text
+			doc := l.doc
+			l = &c.inner[doc-1].host
+			if l.doc == 0 && hosts[doc] {
+				l = nil
+				break
+			}
+			hosts[doc] = true
+		}
+		if l != nil && l.Kind == String {
+			digestLeaf(c, sums[msg], l)
+		}
+	}
+	for i := range sums {
+		c.Messages[i].Digest = sums[i].Sum()
+	}
+}
+
+func digestLeaf(c *Chat, sum *MessageDigest, l *Leaf) {
+	k := c.containers[l.parent]
+	switch {
+	case l.Key == "role", l.Key == "id", l.Key == "tool_call_id", l.Key == "type", l.Key == "name" && k.name != "function":
+		return
+	case k.name == "cache_control", l.Key == "reasoning_content", l.Key == "reasoning":
+		return
+	case l.Key == "content" && k.index >= 0, l.Key == "text":
+		sum.Content(l.Value)
+	case k.name == "function" && k.parent >= 0 && l.Key == "name":
+		sum.Call(int(c.containers[k.parent].index), l.Value, "")
+	case k.name == "function" && k.parent >= 0 && l.Key == "arguments":
+		sum.Call(int(c.containers[k.parent].index), "", l.Value)
+	default:
+		sum.other(l.Key, l.Value)
+	}
+}
