@@ -39,6 +39,8 @@ type Book struct {
 	forms   map[formKey]string // the bare placeholder of a normalised value
 	tokens  map[string]int     // by folded token
 	values  map[string]int     // how many entries have this folded value
+
+	restorer *Restorer // of the first restorer.n entries
 }
 
 type valueKey struct {
