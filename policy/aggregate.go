@@ -64,4 +64,9 @@ func compareBools(a, b bool) int {
 
 // roundUp rounds to the next hundredth. The tolerance keeps a hundredth that is
 // not exact in binary where it is.
-func roundUp(score float64) float64 { return math.Ceil(score*100-1e-9) / 100 }
+func roundUp(score float64) float64 {
+	if score > 0 && score < 0.01 {
+		return 0.01
+	}
+	return math.Ceil(score*100-1e-9) / 100
+}

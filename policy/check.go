@@ -25,6 +25,8 @@ func (in *Input) check() error {
 		return errors.New("destination.kind is not known")
 	case !isName(in.Caller.Key) || in.Caller.Key == "":
 		return errors.New("caller.key is no name")
+	case !isAnswer(in.Task.Answer):
+		return errors.New("task.answer is not known")
 	}
 	for i := range in.Findings {
 		if err := in.Findings[i].check(); err != nil {

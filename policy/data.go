@@ -128,6 +128,11 @@ func (s *settings) check(known func(label string) bool) error {
 	if err := s.Ask.check(); err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
+	if !slices.Contains(s.Ask.Choices, KeepLocal) && !slices.Contains(s.Ask.Choices, Refuse) {
+		// mask is taken out where it cannot be done: without these nothing
+		// would be left, and a user must be able to say no.
+		return errors.New("ask.choices: neither keep_local nor refuse")
+	}
 	return errors.Join(
 		checkMap("actions", s.Actions, known, Action.Valid),
 		checkMap("opaque", s.Opaque, isOpaqueKind, Action.Valid),

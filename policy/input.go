@@ -51,6 +51,9 @@ type Task struct {
 	// Tainted says that the step holds text which a local model derived from
 	// content that was kept on the device.
 	Tainted bool `json:"tainted"`
+	// Answer is the action that the user chose when asked about the step as a
+	// whole, or empty.
+	Answer Action `json:"answer"`
 }
 
 // Finding is one or more findings that differ in nothing a policy may ask.

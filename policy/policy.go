@@ -24,7 +24,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/maypok86/otter/v2"
 	"github.com/open-policy-agent/opa/v1/rego"
 )
@@ -62,13 +61,15 @@ func (p *Policy) Version() string { return p.version }
 // The findings and opaque parts of the result stand in the order of the input.
 // The result belongs to the caller.
 func (p *Policy) Decide(ctx context.Context, in Input) (Decision, error) {
+	if err := ctx.Err(); err != nil {
+		return Decision{}, fmt.Errorf("%w: %w", ErrUndecided, err)
+	}
 	if err := in.check(); err != nil {
 		return Decision{}, fmt.Errorf("%w: input: %w", ErrUndecided, err)
 	}
-	doc, err := json.Marshal(&in, json.Deterministic(true))
+	doc, err := encode(&in)
 	if err != nil {
-		// An invalid string, for instance: the message may quote it.
-		return Decision{}, fmt.Errorf("%w: input is not valid JSON", ErrUndecided)
+		return Decision{}, fmt.Errorf("%w: input: %w", ErrUndecided, err)
 	}
 	if p.cache == nil {
 		return p.decide(ctx, &in, doc)

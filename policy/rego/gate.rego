@@ -28,10 +28,19 @@ opaque := [opaque_verdict(i, o) | some i, o in input.opaque]
 
 rank := {"allow": 0, "mask": 1, "ask_user": 2, "keep_local": 3, "refuse": 4}
 
+# An action that is not known ranks highest, so that it comes out on top and
+# Weir refuses the decision.
+severity(verdict) := object.get(rank, object.get(verdict, "action", ""), count(rank))
+
+verdicts := array.concat(step_verdicts, array.concat(findings, opaque))
+
 # The strictest verdict stands for the whole, the step's own before those on
-# parts, the first before the later.
+# parts, an earlier one before a later.
 overall := {"action": strictest.action, "rule": strictest.rule, "reason": strictest.reason} if {
-	verdicts := array.concat(step_verdicts, array.concat(findings, opaque))
-	highest := max([rank[v.action] | some v in verdicts])
-	strictest := [v | some v in verdicts; rank[v.action] == highest][0]
-} else := {"action": "allow", "rule": "clean", "reason": "nothing private was found"}
+	highest := max([severity(v) | some v in verdicts])
+	strictest := [v | some v in verdicts; severity(v) == highest][0]
+}
+
+overall := {"action": "allow", "rule": "clean", "reason": "nothing private was found"} if {
+	count(verdicts) == 0
+}

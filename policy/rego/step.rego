@@ -14,9 +14,15 @@ step_rules contains {
 	settings.tainted != "allow"
 }
 
-# What a model on this device may not be refused for is dropped where the step
-# goes to one.
+# step_verdicts is the same once the user has answered and the destination is
+# known: a model on this device may see all that is not refused.
 step_verdicts := [v |
-	some v in step_rules
+	some rule in step_rules
+	v := answered_step(rule)
 	at_destination(v) == v
 ]
+
+answered_step(v) := object.union(v, {"action": input.task.answer}) if {
+	v.action == "ask_user"
+	input.task.answer != ""
+} else := v
