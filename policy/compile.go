@@ -1,0 +1,90 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// compile parses and compiles modules, strictly and against the schemas of
+// input and data, so that a misspelt member does not load. Calls of print are
+// erased: a policy has nowhere to print to.
+func compile(texts map[string]string) (*ast.Compiler, error) {
+	modules, err := parse(texts)
+	if err != nil {
+		return nil, err
+	}
+	schemas, err := schemaSet()
+	if err != nil {
+		return nil, err
+	}
+	c := ast.NewCompiler().
+		WithCapabilities(capabilities()).
+		WithSchemas(schemas).
+		WithUseTypeCheckAnnotations(true).
+		WithStrict(true).
+		WithEnablePrintStatements(false).
+		WithDefaultRegoVersion(ast.RegoV1).
+		WithPathConflictsCheck(func(p []string) (bool, error) {
+			return strings.Join(p, ".") == "weir.settings", nil
+		})
+	if c.Compile(modules); c.Failed() {
+		return nil, compileErrors(c.Errors)
+	}
+	if len(c.GetRulesExact(ast.MustParseRef(entry))) == 0 {
+		return nil, CompileErrors{{Code: "file_error", Message: "no module defines " + entry}}
+	}
+	return c, nil
+}
+
+func parse(texts map[string]string) (map[string]*ast.Module, error) {
+	modules := make(map[string]*ast.Module, len(texts))
+	var faults ast.Errors
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		m, err := ast.ParseModuleWithOpts(name, texts[name], ast.ParserOptions{
+			Capabilities:      capabilities(),
+			ProcessAnnotation: true,
+			RegoVersion:       ast.RegoV1,
+		})
+		var errs ast.Errors
+		switch {
+		case errors.As(err, &errs):
+			faults = append(faults, errs...)
+		case err != nil:
+			return nil, fmt.Errorf("parse policy %s: %w", name, err)
+		case m == nil:
+			// A file of comments only, which is how to switch a rule file off.
+		default:
+			modules[name] = m
+		}
+	}
+	return modules, compileErrors(faults)
+}
+
+// schemaSet makes the schemas known to the type checker: of the input
+// everywhere, of the data where an annotation asks for it.
+func schemaSet() (*ast.SchemaSet, error) {
+	set := ast.NewSchemaSet()
+	for _, schema := range []struct {
+		ref  ast.Ref
+		text []byte
+	}{
+		{ast.SchemaRootRef, inputSchema},
+		{ast.SchemaRootRef.Append(ast.StringTerm("settings")), dataSchema},
+	} {
+		var doc map[string]any
+		if err := json.Unmarshal(schema.text, &doc); err != nil {
+			return nil, fmt.Errorf("read %s: %w", schema.ref, err)
+		}
+		// The checker knows older drafts only. What it reads of the documents,
+		// properties and types, means the same in them.
+		delete(doc, "$schema")
+		set.Put(schema.ref, doc)
+	}
+	return set, nil
+}

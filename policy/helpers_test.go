@@ -1,0 +1,35 @@
+package policy_test
+
+import (
+	"testing"
+
+	"weir/policy"
+)
+
+// load loads a policy that must load.
+func load(tb testing.TB, opts policy.Options) *policy.Policy {
+	tb.Helper()
+	p, err := policy.Load(tb.Context(), opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+// request is a turn that goes to the cloud.
+func request(findings ...policy.Finding) policy.Input {
+	return policy.Input{
+		Version:     policy.InputVersion,
+		Step:        policy.Step{Kind: "turn", Mode: "auto", Dialect: "chat", Model: "auto"},
+		Destination: policy.Destination{Upstream: "cloud", Kind: "cloud"},
+		Caller:      policy.Caller{Key: "anonymous"},
+		Findings:    findings,
+	}
+}
+
+// finding is one direct, certain, maskable finding.
+func finding(label, source string) policy.Finding {
+	return policy.Finding{
+		Label: label, Source: source, Field: "content", Score: 0.9, Count: 1, Direct: true, Maskable: true,
+	}
+}
