@@ -46,6 +46,10 @@ type Opaque struct {
 	Kind    string // image, audio, file, encrypted or unknown
 	Source  Source
 	Message int // index of the message, or -1
+	// Leaf is the leaf that holds it, or -1 if it is a whole content part,
+	// which then is the bytes [Start,End) of the body.
+	Leaf       int
+	Start, End int
 }
 
 // Message is one entry of a chat's messages.
@@ -68,6 +72,7 @@ type Chat struct {
 	ModelLeaf int
 	Messages  []Message
 	Opaque    []Opaque
+	contents  []span // the content arrays of messages
 	// MessagesAt is the offset just after the messages array's bracket.
 	MessagesAt int
 
@@ -116,7 +121,7 @@ func ReadChat(body []byte, lim Limits) (*Chat, error) {
 	if err := v.check(); err != nil {
 		return nil, err
 	}
-	newPlacer(v.chat).place()
+	newPlacer(v.chat, v.parts).place()
 	if v.chat.ModelLeaf < 0 {
 		return nil, badRequest("model", "model must be a string")
 	}
@@ -135,10 +140,11 @@ func badRequest(param, message string) *Error {
 	return &Error{Code: CodeInvalidRequest, Message: message, Param: param}
 }
 
-// chatVisitor notes what is not text: literals, the ranges of messages, and
-// members of the wrong type.
+// chatVisitor notes what is not text: literals, the ranges of messages and
+// parts, and members of the wrong type.
 type chatVisitor struct {
 	chat     *Chat
+	parts    []span // content parts, in the order in which they open
 	messages bool
 	bad      *Error
 }
@@ -164,12 +170,28 @@ func (v *chatVisitor) Open(path []Elem, start int) {
 		c.Tools = true
 	case len(path) == 3 && path[0].Name == "messages" && path[2].Name == "role":
 		v.fail(param(path), "role must be a string")
+	case len(path) == 3 && path[0].Name == "messages" && path[2].Name == "content":
+		c.contents = append(c.contents, span{start: start})
+	case isPart(path):
+		v.parts = append(v.parts, span{start: start})
 	}
+}
+
+type span struct{ start, end int }
+
+func isPart(path []Elem) bool {
+	return len(path) == 4 && path[0].Name == "messages" && path[2].Name == "content" && path[3].Index >= 0
 }
 
 func (v *chatVisitor) Close(path []Elem, end int) {
 	if len(path) == 2 && path[0].Name == "messages" && path[1].Index >= 0 && len(v.chat.Messages) > 0 {
 		v.chat.Messages[len(v.chat.Messages)-1].End = end
+	}
+	if n := len(v.chat.contents); n > 0 && len(path) == 3 && path[0].Name == "messages" && path[2].Name == "content" {
+		v.chat.contents[n-1].end = end
+	}
+	if isPart(path) && len(v.parts) > 0 {
+		v.parts[len(v.parts)-1].end = end
 	}
 }
 

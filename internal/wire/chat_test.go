@@ -62,8 +62,17 @@ func TestReadChatPlaces(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", ptr, got[ptr], w)
 		}
 	}
-	if diff := cmp.Diff([]wire.Opaque{{Kind: "image", Source: wire.FromUser, Message: 1}}, c.Opaque); diff != "" {
+	if len(c.Opaque) != 1 {
+		t.Fatalf("opaque: %+v", c.Opaque)
+	}
+	o := c.Opaque[0]
+	part := conversation[o.Start:o.End]
+	o.Start, o.End = 0, 0
+	if diff := cmp.Diff(wire.Opaque{Kind: "image", Source: wire.FromUser, Message: 1, Leaf: -1}, o); diff != "" {
 		t.Error(diff)
+	}
+	if !strings.HasPrefix(part, `{"type":"image_url"`) || !strings.HasSuffix(part, `"low"}}`) {
+		t.Errorf("the part's bytes are %q", part)
 	}
 }
 

@@ -38,11 +38,12 @@ type placer struct {
 	callNames map[string]string // tool call id -> function name
 	resultOf  []string          // message -> tool call id
 	partTypes map[int32]string
+	parts     []span // of the body, in order
 }
 
-func newPlacer(c *Chat) *placer {
+func newPlacer(c *Chat, parts []span) *placer {
 	return &placer{
-		chat: c, callNames: map[string]string{}, partTypes: map[int32]string{},
+		chat: c, parts: parts, callNames: map[string]string{}, partTypes: map[int32]string{},
 		roles: make([]string, len(c.Messages)), resultOf: make([]string, len(c.Messages)),
 	}
 }
@@ -202,6 +203,7 @@ func (p *placer) topLevel(i int, l *Leaf) {
 // attribute gives each message's containers their source and tool, and lists
 // the parts that cannot be read.
 func (p *placer) attribute() {
+	part := 0
 	for i := range p.rooms {
 		r := &p.rooms[i]
 		if r.message >= 0 && r.message < len(p.roles) {
@@ -210,10 +212,12 @@ func (p *placer) attribute() {
 				r.tool = p.callNames[p.resultOf[r.message]]
 			}
 		}
-		if r.region == inPart {
+		if r.region == inPart && p.chat.containers[i].doc == 0 {
+			at := p.parts[part]
+			part++
 			if kind := partKind(p.partTypes[int32(i)]); kind != "" {
-				r.opaque = true
-				p.chat.Opaque = append(p.chat.Opaque, Opaque{kind, r.source, r.message})
+				r.opaque = kind != "unknown" // all text of an unknown part is examined
+				p.chat.Opaque = append(p.chat.Opaque, Opaque{kind, r.source, r.message, -1, at.start, at.end})
 			}
 		}
 		if parent := p.chat.containers[i].parent; parent >= 0 {
@@ -282,13 +286,13 @@ func (p *placer) placeOf(i int32) Place {
 	case pl.Field == "role", pl.Field == "model":
 		pl.Maskable = false
 	}
-	p.payload(l, r, &pl)
+	p.payload(int(i), l, r, &pl)
 	return pl
 }
 
 // payload marks leaves that are bytes in disguise, and lists the opaque content
 // that stands outside parts.
-func (p *placer) payload(l *Leaf, r room, pl *Place) {
+func (p *placer) payload(i int, l *Leaf, r room, pl *Place) {
 	if l.Kind != String {
 		return
 	}
@@ -297,10 +301,10 @@ func (p *placer) payload(l *Leaf, r room, pl *Place) {
 		pl.Payload = true
 	case encryptedKey(l.Key) && r.region != inRoot:
 		pl.Payload = true
-		p.chat.Opaque = append(p.chat.Opaque, Opaque{"encrypted", pl.Source, pl.Message})
+		p.chat.Opaque = append(p.chat.Opaque, Opaque{"encrypted", pl.Source, pl.Message, i, 0, 0})
 	case !r.opaque:
 		if kind := inlineData(l.Value); kind != "" {
-			p.chat.Opaque = append(p.chat.Opaque, Opaque{kind, pl.Source, pl.Message})
+			p.chat.Opaque = append(p.chat.Opaque, Opaque{kind, pl.Source, pl.Message, i, 0, 0})
 		}
 	}
 }
