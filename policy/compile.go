@@ -31,7 +31,7 @@ func compile(texts map[string]string) (*ast.Compiler, error) {
 		WithEnablePrintStatements(false).
 		WithDefaultRegoVersion(ast.RegoV1).
 		WithPathConflictsCheck(func(p []string) (bool, error) {
-			return strings.Join(p, ".") == "weir.settings", nil
+			return strings.HasPrefix(strings.Join(p, ".")+".", "weir.settings."), nil
 		})
 	if c.Compile(modules); c.Failed() {
 		return nil, compileErrors(c.Errors)
@@ -51,14 +51,15 @@ func parse(texts map[string]string) (map[string]*ast.Module, error) {
 			ProcessAnnotation: true,
 			RegoVersion:       ast.RegoV1,
 		})
-		var errs ast.Errors
+		var many ast.Errors
+		var one *ast.Error // for an empty module
 		switch {
-		case errors.As(err, &errs):
-			faults = append(faults, errs...)
+		case errors.As(err, &many):
+			faults = append(faults, many...)
+		case errors.As(err, &one):
+			faults = append(faults, one)
 		case err != nil:
 			return nil, fmt.Errorf("parse policy %s: %w", name, err)
-		case m == nil:
-			// A file of comments only, which is how to switch a rule file off.
 		default:
 			modules[name] = m
 		}

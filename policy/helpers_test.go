@@ -33,3 +33,13 @@ func finding(label, source string) policy.Finding {
 		Label: label, Source: source, Field: "content", Score: 0.9, Count: 1, Direct: true, Maskable: true,
 	}
 }
+
+// decide decides what must be decided.
+func decide(tb testing.TB, p *policy.Policy, in policy.Input) policy.Decision {
+	tb.Helper()
+	d, err := p.Decide(tb.Context(), in)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d
+}

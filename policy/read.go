@@ -83,10 +83,11 @@ func overlay(under, over map[string]string) map[string]string {
 func readDir(dir fs.FS) (layer, error) {
 	l := layer{modules: map[string]string{}}
 	err := fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
 		hidden := strings.HasPrefix(d.Name(), ".") && name != "."
 		switch {
-		case err != nil:
-			return err
 		case d.IsDir() && hidden:
 			return fs.SkipDir
 		case d.IsDir() || hidden:

@@ -26,15 +26,14 @@ style(_, action) := {} if action != "mask"
 finding_circumstance(f, base) := {"action": "allow", "rule": "low_score"} if {
 	uncertain(f)
 } else := {"action": settings.quasi_alone, "rule": "quasi_alone"} if {
-	not f.direct
 	not someone_identified
 	rank[settings.quasi_alone] < rank[base.action]
 } else := circumstance(f, base)
 
 uncertain(f) if f.score < settings.min_score[f.label]
 
-# Something in the request identifies a person, so that a place or an age in it
-# is about somebody.
+# Something in the request identifies a person, which any direct finding does by
+# itself, and so a place or an age in it is about somebody.
 someone_identified if {
 	some f in input.findings
 	f.direct

@@ -21,16 +21,18 @@ test_each_part_has_its_verdict_in_order if {
 }
 
 test_strictest_finding_stands_for_the_whole if {
-	some labels, action in {
+	expected := {
 		["FREE", "NAME"]: "mask",
 		["STORY", "NAME"]: "ask_user",
 		["NUMBER", "STORY"]: "keep_local",
 		["NUMBER", "SECRET"]: "refuse",
 	}
-	every order in [labels, array.reverse(labels)] {
-		d := gate.decision with input as request([found(l, {}) | some l in order], [])
-			with data.weir.settings as settings
-		d.action == action
+	every labels, action in expected {
+		every order in [labels, array.reverse(labels)] {
+			d := gate.decision with input as request([found(l, {}) | some l in order], [])
+				with data.weir.settings as settings
+			d.action == action
+		}
 	}
 }
 
