@@ -100,10 +100,13 @@ func New(p Parts, opts Options) (*Server, error) {
 	}, nil
 }
 
-// Close makes /readyz say no and ends the waiting for answers of the user.
-// Requests that are under way go on; the HTTP server's own shutdown waits for
-// them. Call it once.
-func (s *Server) Close() { close(s.closing) }
+// Close makes /readyz say no, takes no new model requests and ends the waiting
+// for answers of the user. Requests that are under way go on; the HTTP server's
+// own shutdown waits for them. Call it once.
+func (s *Server) Close() {
+	close(s.closing)
+	s.Approvals.Close()
+}
 
 // Handler returns the HTTP surface.
 func (s *Server) Handler() http.Handler {

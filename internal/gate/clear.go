@@ -129,7 +129,7 @@ func outside(c *wire.Chat, edits []wire.Edit, drop []wire.Patch) []wire.Edit {
 // entries they use.
 func (d *Decided) maskEdits() ([]wire.Edit, []mask.Entry, error) {
 	book := d.task.Book()
-	taken := func(token string) bool { return strings.Contains(d.chat.Raw(), token) }
+	taken := mask.Taken(d.chat.Raw())
 	var edits []wire.Edit
 	var used []mask.Entry
 	for _, v := range d.verdicts {

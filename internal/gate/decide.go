@@ -2,8 +2,6 @@ package gate
 
 import (
 	"context"
-	"strconv"
-	"strings"
 
 	"weir/pii"
 	"weir/policy"
@@ -86,7 +84,7 @@ func (d *Decided) input() (in policy.Input, findingAt, opaqueAt []int) {
 		Step:        policy.Step{Kind: d.step.Kind, Mode: d.step.Mode, Dialect: d.step.Dialect, Model: d.step.Model},
 		Destination: policy.Destination{Upstream: d.step.Upstream, Kind: kind},
 		Caller:      policy.Caller{Key: d.step.Caller},
-		Task:        policy.Task{Tainted: d.tainted},
+		Task:        policy.Task{Tainted: d.tainted, Answer: d.step.Answers[WholeStep]},
 	}
 	fs := make([]policy.Finding, len(d.findings))
 	for i, f := range d.findings {
@@ -169,30 +167,6 @@ func (d *Decided) Labels(a policy.Action) []string {
 		}
 	}
 	return out
-}
-
-// Masked counts what is masked, as "EMAIL_ADDRESS=2,PERSON_NAME=1". Empty if
-// nothing is.
-func (d *Decided) Masked() string {
-	counts := map[pii.Label]int{}
-	var order []pii.Label
-	for _, v := range d.verdicts {
-		if v.Action != policy.Mask {
-			continue
-		}
-		if counts[v.Label] == 0 {
-			order = append(order, v.Label)
-		}
-		counts[v.Label]++
-	}
-	var b strings.Builder
-	for i, l := range order {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(string(l) + "=" + strconv.Itoa(counts[l]))
-	}
-	return b.String()
 }
 
 // MaskDamage is the share of the running turn's text that is masked, in [0,1].

@@ -1,9 +1,6 @@
 package gate
 
-import (
-	"weir/internal/audit"
-	"weir/policy"
-)
+import "weir/internal/audit"
 
 // Record writes the decision for the audit log: labels, places and counts.
 // Placement is where the step will run, or empty; upstream its destination.
@@ -29,11 +26,4 @@ func (d *Decided) Record(placement, upstream, upstreamKind string) audit.Record 
 		r.Opaque[o.Kind]++
 	}
 	return r
-}
-
-// Verdicted counts findings by label and action, for metrics.
-func (d *Decided) Verdicted(count func(label string, action policy.Action)) {
-	for n, f := range d.findings {
-		count(string(f.Label), d.actionOf(n))
-	}
 }

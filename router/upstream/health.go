@@ -102,3 +102,6 @@ func (s *Server) failed(c Class) {
 	defer s.mu.Unlock()
 	s.health.LastError, s.health.LastErrorAt = c, time.Now()
 }
+
+// Healthy says that a request would be tried: the breaker is not open.
+func (s *Server) Healthy() bool { return s.breaker.State() != gobreaker.StateOpen }

@@ -1,0 +1,155 @@
+package router
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"regexp"
+	"time"
+
+	"weir/internal/audit"
+	"weir/internal/gate"
+	"weir/internal/wire"
+	"weir/pii/mask"
+)
+
+// errClientGone ends a request whose client went away. It is nobody's failure.
+var errClientGone = errors.New("client went away")
+
+// exchange is one request and its reply: what was found out on the way, kept for
+// headers, metrics and the outcome in the audit log.
+type exchange struct {
+	w       http.ResponseWriter
+	r       *http.Request
+	id      string
+	started time.Time
+	caller  string
+	auth    string
+
+	stream  bool   // the client asked for a stream
+	began   bool   // headers are out
+	kind    string // of the step
+	text    string // of the last user message
+	route   route
+	explain bool
+	// downCloud and downLocal say that the side failed within this request.
+	downCloud, downLocal bool
+
+	decided   *gate.Decided
+	approval  *audit.Approval
+	timedOut  bool // nobody answered in time
+	placement Placement
+	receipt   audit.Receipt
+	label     string // X-Weir-Placement
+	upstream  string
+
+	status int
+	code   wire.Code
+	stats  mask.Stats
+}
+
+func (s *Server) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
+	x := &exchange{
+		w: w, r: r, started: time.Now(), caller: caller(r.Context()),
+		id: requestID(r.Header.Get("X-Request-Id")), explain: r.Header.Get("X-Weir-Explain") == "1",
+	}
+	// A client key of our own is not for the upstream.
+	if len(s.opts.Keys) == 0 || r.Header.Get("X-Weir-Key") != "" {
+		x.auth = r.Header.Get("Authorization")
+	}
+	w.Header().Set("X-Request-Id", x.id)
+	return x
+}
+
+// saneID matches request ids of clients that may be repeated in replies and
+// logs: short words that hold no text.
+var saneID = regexp.MustCompile(`^[A-Za-z0-9-]{8,64}$`)
+
+func requestID(offered string) string {
+	if saneID.MatchString(offered) {
+		return offered
+	}
+	var b [12]byte
+	rand.Read(b[:]) //nolint:errcheck // it never fails
+	return "req_" + hex.EncodeToString(b[:])
+}
+
+// announce sets the headers that tell where the step ran and why.
+func (x *exchange) announce() {
+	h := x.w.Header()
+	set := func(name, value string) {
+		if value != "" {
+			h.Set(name, value)
+		}
+	}
+	set("X-Weir-Decision", x.receipt.ID())
+	set("X-Weir-Placement", x.label)
+	set("X-Weir-Upstream", x.upstream)
+	set("X-Weir-Route", x.placement.Rule)
+	if x.decided != nil {
+		set("X-Weir-Task", x.decided.Task().ID())
+		set("X-Weir-Rule", x.decided.Rule())
+		set("X-Weir-Masked", x.decided.Masked())
+	}
+	if x.explain && x.decided != nil {
+		set("X-Weir-Findings", x.decided.Summary())
+	}
+}
+
+// fail answers with an error: as a reply of its own, or as the end of a stream
+// that has begun.
+func (s *Server) fail(x *exchange, err error) {
+	if x.r.Context().Err() != nil || errors.Is(err, errClientGone) {
+		x.status, x.code = statusClientGone, "client_gone"
+		return
+	}
+	e := wire.AsError(err)
+	x.code = e.Code
+	if e.Code == wire.CodeInternal {
+		s.Log.Error("request failed", "request", x.id, "err", e.Err)
+	}
+	if !x.began {
+		x.status = e.Status()
+		x.announce()
+		wire.WriteError(x.w, e)
+		return
+	}
+	x.endStream(e)
+}
+
+// statusClientGone is what the log says of a request whose client went away, as
+// nginx does.
+const statusClientGone = 499
+
+// finish writes the outcome down. The request's context may be over by then.
+func (s *Server) finish(x *exchange) {
+	took := time.Since(x.started)
+	s.Metrics.Request(x.routeLabel(), x.label, x.status, took)
+	s.Metrics.Restored(x.stats.Restored, x.stats.Unknown)
+	s.Log.Debug("request", "request", x.id, "status", x.status, "code", string(x.code), "placement", x.label,
+		"upstream", x.upstream, "decision", x.receipt.ID(), "took", took)
+	if x.receipt.IsZero() {
+		return
+	}
+	restored := map[string]int{}
+	for l, n := range x.stats.Restored {
+		restored[string(l)] = n
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), 5*time.Second)
+	defer cancel()
+	err := s.Audit.Finish(ctx, x.receipt, audit.Outcome{
+		Status: x.status, Code: string(x.code), Restored: restored, Unknown: x.stats.Unknown, Micros: took.Microseconds(),
+	})
+	if err != nil {
+		s.Log.Error("outcome not recorded", "request", x.id, "decision", x.receipt.ID(), "err", err)
+	}
+}
+
+func (x *exchange) routeLabel() string {
+	if x.route.Mode == "" {
+		return "none"
+	}
+	return string(x.route.Mode)
+}
