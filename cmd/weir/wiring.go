@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+
+	"weir/internal/approve"
+	"weir/internal/audit"
+	"weir/internal/config"
+	"weir/internal/gate"
+	"weir/internal/seal"
+	"weir/internal/store"
+	"weir/internal/store/sqlite"
+	"weir/internal/task"
+	"weir/internal/telemetry"
+	"weir/internal/wire"
+	"weir/pii"
+	"weir/pii/rules"
+	"weir/policy"
+	"weir/router"
+	"weir/router/upstream"
+)
+
+// parts are the pieces of a running front door that commands also use alone.
+type parts struct {
+	cfg     *config.Config
+	log     *slog.Logger
+	metrics *telemetry.Metrics
+	closers []func() error
+
+	store     *sqlite.DB
+	keys      *seal.Keys
+	scanner   *pii.Scanner
+	policy    *policy.Policy
+	gate      *gate.Gate
+	tasks     *task.Tasks
+	audit     *audit.Log
+	approvals *approve.Desk
+	routes    *router.Routes
+}
+
+func (p *parts) close() error {
+	var err error
+	for _, c := range slices.Backward(p.closers) {
+		err = errors.Join(err, c())
+	}
+	return err
+}
+
+// openStore opens keys and database, and checks that they belong together.
+func (p *parts) openStore(ctx context.Context) error {
+	keys, err := seal.Open(ctx, p.cfg.Store.Key.String(), p.cfg.DataDir)
+	if err != nil {
+		return hinted{fmt.Errorf("open the store's key: %w", err), "set store.key to env:VAR, file:PATH or keychain:NAME"}
+	}
+	db, err := sqlite.Open(ctx, p.cfg.Store.Path, sqlite.Options{Full: p.cfg.Store.Sync == config.SyncFull})
+	if err != nil {
+		return hinted{fmt.Errorf("open the store %s: %w", p.cfg.Store.Path, err), "set store.path to a file that this user may write"}
+	}
+	p.closers = append(p.closers, db.Close)
+	if err := store.BindKey(ctx, db, keys.ID()); err != nil {
+		return hinted{fmt.Errorf("open the store: %w", err), "use the key that the store was made with, or move the store away to begin a new one"}
+	}
+	log, err := audit.New(ctx, db, keys)
+	if err != nil {
+		return err
+	}
+	p.keys, p.store, p.audit = keys, db, log
+	p.tasks = task.New(db, keys, task.Options{Retention: p.cfg.Store.Retention})
+	p.approvals = approve.New(db, keys)
+	return nil
+}
+
+// openGate loads classifier and policy.
+func (p *parts) openGate(ctx context.Context) error {
+	set, err := rules.Default()
+	if err != nil {
+		return fmt.Errorf("load recognizers: %w", err)
+	}
+	p.scanner = pii.NewScanner(pii.ScannerOptions{}, pii.Part{Name: "rules", Version: set.Version(), Classifier: set})
+	if p.policy, err = loadPolicy(ctx, p.cfg); err != nil {
+		return err
+	}
+	p.gate = gate.New(p.scanner, p.policy, gate.Options{
+		ScanBudget: p.cfg.Limits.ScanTimeout, NoNote: !p.cfg.Mask.Note, Limits: wire.Limits{Depth: p.cfg.Limits.Depth},
+	})
+	return p.gate.SelfTest(ctx)
+}
+
+func loadPolicy(ctx context.Context, cfg *config.Config) (*policy.Policy, error) {
+	var dir fs.FS
+	if cfg.Policy.Dir != "" {
+		dir = os.DirFS(cfg.Policy.Dir)
+	}
+	data, err := policyData(cfg)
+	if err != nil {
+		return nil, err
+	}
+	pol, err := policy.Load(ctx, policy.Options{Dir: dir, Data: data, Timeout: cfg.Policy.Timeout})
+	if err != nil {
+		return nil, hinted{fmt.Errorf("load policy: %w", err), "mend the files under policy.dir, or the keys under policy in the configuration"}
+	}
+	return pol, nil
+}
+
+// policyData writes the policy keys of the configuration as the policy's data.
+func policyData(cfg *config.Config) ([]byte, error) {
+	data := map[string]any{}
+	if len(cfg.Policy.Actions) > 0 {
+		actions, opaque := map[string]string{}, map[string]string{}
+		for label, action := range cfg.Policy.Actions {
+			if kind, ok := opaqueKinds[label]; ok {
+				opaque[kind] = action
+				continue
+			}
+			actions[label] = action
+		}
+		data["actions"] = actions
+		if len(opaque) > 0 {
+			data["opaque"] = opaque
+		}
+	}
+	if len(cfg.Policy.Styles) > 0 {
+		data["styles"] = cfg.Policy.Styles
+	}
+	data["ask"] = map[string]any{"timeout_seconds": max(1, int(cfg.Approvals.Timeout.Seconds()))}
+	out, err := yaml.Marshal(data)
+	if err != nil {
+		return nil, fmt.Errorf("write policy data: %w", err)
+	}
+	return out, nil
+}
+
+// opaqueKinds are the names under policy.actions that are not labels.
+var opaqueKinds = map[string]string{
+	"IMAGE": "image", "AUDIO": "audio", "FILE": "file", "ENCRYPTED": "encrypted", "UNKNOWN": "unknown", "UNEXAMINED": "unexamined",
+}
+
+// openUpstreams makes the upstreams and the table of routes.
+func (p *parts) openUpstreams(ctx context.Context) error {
+	p.routes = &router.Routes{
+		Aliases: map[string]router.Alias{}, DefaultCloud: p.cfg.DefaultCloud, DefaultLocal: p.cfg.DefaultLocal,
+	}
+	for _, u := range p.cfg.Upstreams {
+		srv, err := p.upstream(ctx, u)
+		if err != nil {
+			return err
+		}
+		caps := capsOf(u)
+		if u.Kind == config.KindLocal {
+			p.routes.Locals = append(p.routes.Locals, router.LocalUpstream{Local: local{upstream.LocalServer{Server: srv}}, Caps: caps})
+		} else {
+			p.routes.Clouds = append(p.routes.Clouds, router.CloudUpstream{Cloud: cloud{upstream.CloudServer{Server: srv}}, Caps: caps})
+		}
+	}
+	for name, a := range p.cfg.Models {
+		p.routes.Aliases[name] = router.Alias{Mode: router.Mode(a.Mode), Cloud: a.Cloud, Local: a.Local}
+	}
+	return nil
+}
+
+func (p *parts) upstream(ctx context.Context, u config.Upstream) (*upstream.Server, error) {
+	opts := upstream.Options{
+		Name: u.Name, BaseURL: u.BaseURL, AllowHosts: u.AllowHosts, PassClientKey: u.APIKey.Client(),
+		HeaderTimeout: u.Timeout, Headers: map[string]upstream.Secret{},
+	}
+	if u.Kind == config.KindLocal {
+		opts.Kind = upstream.Local
+	}
+	key, err := p.cfg.Secret(ctx, u.APIKey)
+	if err != nil {
+		return nil, hinted{fmt.Errorf("read the key of upstream %s: %w", u.Name, err), "set what upstreams." + u.Name + ".api_key refers to, or write client to pass on each client's own key"}
+	}
+	opts.Key = upstream.NewSecret(key)
+	for name, v := range u.Headers {
+		value, err := p.cfg.Value(ctx, v)
+		if err != nil {
+			return nil, fmt.Errorf("read header %s of upstream %s: %w", name, u.Name, err)
+		}
+		opts.Headers[name] = upstream.NewSecret(value)
+	}
+	srv, err := upstream.New(opts, p.log, p.metrics)
+	if err != nil {
+		return nil, err
+	}
+	p.closers = append(p.closers, func() error { srv.Close(); return nil })
+	return srv, nil
+}
+
+func capsOf(u config.Upstream) router.Caps {
+	has := func(name string) bool { return slices.Contains(u.Capabilities, name) }
+	return router.Caps{
+		NoTools: !has("tools"), NoSchema: !has("schema"), NoVision: !has("vision"), Context: u.ContextLength, Models: u.Models,
+		Profile: wire.Profile{
+			DeveloperToSystem: u.Profile.DeveloperToSystem, MaxTokensField: u.Profile.MaxTokensField,
+			FlattenText: u.Profile.FlattenText, Drop: u.Profile.Drop,
+		},
+	}
+}
+
+// frontDoor puts all parts together.
+func (p *parts) frontDoor(ctx context.Context) (*router.Server, error) {
+	keys := []router.ClientKey{}
+	for name, ref := range p.cfg.ClientKeys {
+		key, err := p.cfg.Secret(ctx, ref)
+		if err != nil {
+			return nil, fmt.Errorf("read client key %s: %w", name, err)
+		}
+		keys = append(keys, router.ClientKey{Name: name, Digest: sha256.Sum256([]byte(key))})
+	}
+	rp := router.Parts{
+		Routes: p.routes, Gate: p.gate, Tasks: p.tasks, Audit: p.audit, Approvals: p.approvals,
+		Metrics: doorMetrics{p.metrics}, Log: p.log,
+	}
+	if p.cfg.Metrics {
+		rp.MetricsPage = p.metrics.Handler()
+	}
+	return router.New(rp, router.Options{
+		Hosts: p.cfg.Hosts, Origins: p.cfg.Origins, Keys: keys, AskLimit: p.cfg.Approvals.Timeout,
+		Limits: router.Limits{
+			BodyBytes: int64(p.cfg.Limits.BodyBytes), BodyTimeout: p.cfg.Limits.BodyTimeout, Concurrent: p.cfg.Limits.Concurrent,
+			JSON: wire.Limits{Depth: p.cfg.Limits.Depth},
+		},
+	})
+}
+
+// open makes all parts of a front door.
+func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*parts, error) {
+	p := &parts{cfg: cfg, log: log, metrics: telemetry.NewMetrics()}
+	for _, step := range []func(context.Context) error{p.openGate, p.openStore, p.openUpstreams} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, p.close())
+		}
+	}
+	return p, nil
+}
