@@ -34,6 +34,10 @@ func escapeJSON(s string) string {
 		case '"', '\\':
 			b.WriteByte('\\')
 			b.WriteByte(c)
+		case '\b':
+			b.WriteString(`\b`)
+		case '\f':
+			b.WriteString(`\f`)
 		case '\n':
 			b.WriteString(`\n`)
 		case '\r':

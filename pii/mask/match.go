@@ -2,6 +2,7 @@ package mask
 
 import (
 	"sort"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -19,6 +20,7 @@ type key struct {
 	name  string
 	codes []key
 	entry *Entry
+	part  bool // of a name's surrogate: counts only where no other key does
 }
 
 // narrow returns the keys that have the byte c at depth, of keys that agree in
@@ -43,6 +45,7 @@ const (
 type match struct {
 	status   status
 	end      int
+	last     rune // the character before end
 	entry    *Entry
 	repaired bool
 }
@@ -200,11 +203,11 @@ func (r *run) read(c *cursor, pos int, codes []key) match {
 	for i := r.hit - 1; i >= 0; i-- {
 		h := r.hits[i]
 		if (h.exact || !r.joined) && h.endsWell(letters[h.n:r.n]) {
-			return match{status: hit, end: h.end, entry: h.entry, repaired: !h.exact}
+			return match{status: hit, end: h.end, last: letters[h.n-1], entry: h.entry, repaired: !h.exact}
 		}
 	}
 	if r.form && r.digit && r.n >= codeMin {
-		return match{status: unknown, end: r.last}
+		return match{status: unknown, end: r.last, last: letters[r.n-1]}
 	}
 	return match{}
 }
@@ -261,12 +264,15 @@ func (r *Restorer) surrogate(c *cursor, start int, prev rune) match {
 			}
 			if m := pick(c, start, pos, keys, depth); m.status == hit {
 				found = m
+				found.last = ch
 			}
 		}
 	}
 }
 
-// pick chooses among the surrogates that differ in letter case only.
+// pick chooses among the surrogates that differ in letter case only: the one
+// written so, else any if all stand for the same value. Whole surrogates come
+// before parts of names.
 func pick(c *cursor, start, end int, keys []key, depth int) match {
 	written := make([]byte, 0, depth)
 	for pos := start; pos < end; {
@@ -274,15 +280,31 @@ func pick(c *cursor, start, end int, keys []key, depth int) match {
 		ch, pos = c.at(pos)
 		written = utf8.AppendRune(written, ch)
 	}
-	same := 0
-	for same < len(keys) && len(keys[same].name) == depth {
-		if e := keys[same].entry; e.Token == string(written) {
-			return match{status: hit, end: end, entry: e}
+	for len(keys) > 0 && len(keys[len(keys)-1].name) != depth {
+		keys = keys[:len(keys)-1]
+	}
+	for _, part := range [...]bool{false, true} {
+		for _, exact := range [...]bool{true, false} {
+			if e, ok := only(keys, part, exact, string(written)); ok {
+				return match{status: hit, end: end, entry: e, repaired: !exact}
+			}
 		}
-		same++
 	}
-	if same != 1 {
-		return match{}
+	return match{}
+}
+
+// only returns the entry that all keys of a kind agree in.
+func only(keys []key, part, exact bool, written string) (found *Entry, ok bool) {
+	for _, k := range keys {
+		if k.part != part || exact && k.entry.Token != written {
+			continue
+		}
+		if found != nil && found.Value != k.entry.Value && (exact || !strings.EqualFold(found.Value, k.entry.Value)) {
+			return nil, false
+		}
+		if found == nil {
+			found = k.entry
+		}
 	}
-	return match{status: hit, end: end, entry: keys[0].entry, repaired: true}
+	return found, found != nil
 }
