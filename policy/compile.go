@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -73,14 +74,18 @@ func schemaSet() (*ast.SchemaSet, error) {
 	set := ast.NewSchemaSet()
 	for _, schema := range []struct {
 		ref  ast.Ref
-		text []byte
+		file string
 	}{
-		{ast.SchemaRootRef, inputSchema},
-		{ast.SchemaRootRef.Append(ast.StringTerm("settings")), dataSchema},
+		{ast.SchemaRootRef, "input.v1.json"},
+		{ast.SchemaRootRef.Append(ast.StringTerm("settings")), "data.v1.json"},
 	} {
+		text, err := fs.ReadFile(Schemas(), schema.file)
+		if err != nil {
+			return nil, fmt.Errorf("read schema: %w", err)
+		}
 		var doc map[string]any
-		if err := json.Unmarshal(schema.text, &doc); err != nil {
-			return nil, fmt.Errorf("read %s: %w", schema.ref, err)
+		if err := json.Unmarshal(text, &doc); err != nil {
+			return nil, fmt.Errorf("read schema %s: %w", schema.file, err)
 		}
 		// The checker knows older drafts only. What it reads of the documents,
 		// properties and types, means the same in them.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/goccy/go-yaml"
@@ -41,6 +42,14 @@ func mergeData(layers []layer, labels []string) (map[string]any, error) {
 		if err != nil {
 			return nil, CompileErrors{dataError(l.dataFile, "%v", err)}
 		}
+		for key, v := range doc {
+			if key == "custom" && v != nil {
+				continue // the user's own
+			}
+			if at := nullAt(v, "/"+key); at != "" {
+				return nil, CompileErrors{dataError(l.dataFile, "%s: no value", dotted(at))}
+			}
+		}
 		mergeInto(merged, doc)
 		// Checked after each layer, so that a fault is reported with the file
 		// that brought it.
@@ -71,6 +80,11 @@ func parseData(text []byte) (map[string]any, error) {
 	return out, nil
 }
 
+// dotted turns a JSON pointer into the way that the other errors name settings.
+func dotted(pointer string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".")
+}
+
 func mergeInto(dst, src map[string]any) {
 	for k, v := range src {
 		from, fromOK := v.(map[string]any)
@@ -92,7 +106,7 @@ func checkData(doc map[string]any, labels []string) error {
 	if err := json.Unmarshal(raw, &s, json.RejectUnknownMembers(true)); err != nil {
 		var bad *json.SemanticError
 		if errors.As(err, &bad) {
-			return fmt.Errorf("%s: unknown key or wrong type", bad.JSONPointer)
+			return fmt.Errorf("%s: unknown key or wrong type", dotted(string(bad.JSONPointer)))
 		}
 		return err
 	}

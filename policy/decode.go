@@ -1,20 +1,25 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// document is [Decision] as a policy writes it. The indices are pointers
-// because one that is missing must not read as 0.
+// document is [Decision] as a policy writes it. The pointers tell what is
+// missing from what is 0 or empty.
 type document struct {
 	Decision
 	Findings []struct {
 		FindingDecision
-		Index *int `json:"index"`
+		Index *int    `json:"index"`
+		Style *string `json:"style"`
 	} `json:"findings"`
 	Opaque []struct {
 		OpaqueDecision
@@ -26,6 +31,9 @@ type document struct {
 // schema/decision.v1.json accepts and nothing else; errors hold no strings of
 // the document.
 func decode(value any) (Decision, error) {
+	if at := nullAt(value, ""); at != "" {
+		return Decision{}, fmt.Errorf("wrong type at %q", at)
+	}
 	raw, err := json.Marshal(value, json.WithMarshalers(json.MarshalToFunc(marshalNumber)))
 	if err != nil {
 		return Decision{}, errors.New("is not valid JSON")
@@ -39,6 +47,28 @@ func decode(value any) (Decision, error) {
 		return Decision{}, errors.New("is not valid JSON")
 	}
 	return doc.decision()
+}
+
+// nullAt returns the JSON pointer of a null in v, or nothing. Null would read as
+// though the member were not there.
+func nullAt(v any, at string) string {
+	switch v := v.(type) {
+	case nil:
+		return cmp.Or(at, "/")
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if found := nullAt(v[k], at+"/"+k); found != "" {
+				return found
+			}
+		}
+	case []any:
+		for i := range v {
+			if found := nullAt(v[i], at+"/"+strconv.Itoa(i)); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
 }
 
 // marshalNumber writes OPA's numbers. They are of a string type of the standard
@@ -70,6 +100,12 @@ func (doc *document) decision() (Decision, error) {
 			return Decision{}, fmt.Errorf("findings[%d]: index is missing", i)
 		}
 		f.FindingDecision.Index = *f.Index
+		if f.Style != nil {
+			f.FindingDecision.Style = *f.Style
+		}
+		if (f.Style != nil) != (f.Action == Mask) {
+			return Decision{}, fmt.Errorf("findings[%d]: style and mask go together", i)
+		}
 		if err := f.check(); err != nil {
 			return Decision{}, fmt.Errorf("findings[%d]: %w", i, err)
 		}
@@ -112,9 +148,6 @@ func (f *FindingDecision) check() error {
 	}
 	if f.Action == Mask && !isStyle(f.Style) {
 		return errors.New("style is not known")
-	}
-	if f.Action != Mask && f.Style != "" {
-		return errors.New("style without mask")
 	}
 	return checkEntry(f.Action, f.Rule, f.Reason)
 }
