@@ -98,7 +98,7 @@ func (d *Dialer) timeout() time.Duration {
 }
 
 func (d *Dialer) resolve(ctx context.Context, network, host string) ([]netip.Addr, error) {
-	if a, err := netip.ParseAddr(host); err == nil {
+	if a, err := netip.ParseAddr(strings.TrimSuffix(host, ".")); err == nil {
 		return []netip.Addr{a}, nil
 	}
 	var r Resolver = net.DefaultResolver
@@ -153,9 +153,9 @@ func listed(hosts []string, host string) bool {
 
 // canonical folds what may differ between two spellings of one host.
 func canonical(host string) string {
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	host = strings.TrimSuffix(strings.Trim(host, "[]"), ".")
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a.Unmap().String()
 	}
-	return strings.ToLower(strings.TrimSuffix(host, "."))
+	return strings.ToLower(host)
 }

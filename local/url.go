@@ -37,7 +37,7 @@ func CheckURL(base string, allowHosts []string) error {
 // CheckAllowHost reports why host cannot stand in a list of trusted hosts, or
 // nil.
 func CheckAllowHost(host string) error {
-	if a, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+	if a, err := netip.ParseAddr(canonical(host)); err == nil {
 		if !permitted(a, true) {
 			return fmt.Errorf("%s: %w", host, ErrNotLocal)
 		}
@@ -50,14 +50,13 @@ func CheckAllowHost(host string) error {
 }
 
 func checkHost(host string, allowHosts []string) error {
-	trusted := listed(allowHosts, host)
-	if a, err := netip.ParseAddr(host); err == nil {
+	trusted, name := listed(allowHosts, host), canonical(host)
+	if a, err := netip.ParseAddr(name); err == nil {
 		if !permitted(a, trusted) {
 			return fmt.Errorf("%s: %w", host, ErrNotLocal)
 		}
 		return nil
 	}
-	name := canonical(host)
 	// RFC 6761 section 6.3 keeps these names for loopback.
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") || trusted {
 		return nil
