@@ -140,6 +140,9 @@ func (h *house) build(p plan) {
 		h.cloud, err = weirtest.Start(p.cloud)
 		must(err)
 		t.Cleanup(func() { h.cloud.Close() })
+		if p.caps.Models == nil {
+			p.caps.Models = []string{"m"}
+		}
 		srv := h.upstream("sky", upstream.Cloud, h.cloud.URL(), log)
 		routes.Clouds = []router.CloudUpstream{{Cloud: cloudUpstream{upstream.CloudServer{Server: srv}}, Caps: p.caps}}
 	}
@@ -149,7 +152,7 @@ func (h *house) build(p plan) {
 		must(err)
 		t.Cleanup(func() { h.local.Close() })
 		srv := h.upstream("desk", upstream.Local, h.local.URL(), log)
-		routes.Locals = []router.LocalUpstream{{Local: localUpstream{upstream.LocalServer{Server: srv}}}}
+		routes.Locals = []router.LocalUpstream{{Local: localUpstream{upstream.LocalServer{Server: srv}}, Caps: router.Caps{Models: []string{"m"}}}}
 	}
 	h.server, err = router.New(router.Parts{
 		Routes: routes, Gate: gate.New(h.words, decider, gate.Options{}), Tasks: h.tasks, Audit: h.audit,

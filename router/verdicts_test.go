@@ -75,7 +75,7 @@ func TestLaterTurnsDoNotShowWhatWasKept(t *testing.T) {
 		first := h.post(user("auto", "My number is "+ssn, mode))
 		reply := contentOf(t, first, mode != "")
 		a := h.post(`{"model":"cloud/gpt-x","messages":[{"role":"user","content":"My number is ` + ssn + `"},` +
-			`{"role":"assistant","content":"` + reply + ` ok"},{"role":"assistant","content":"` + reply + `"},{"role":"user","content":"Now prove a theorem"}]}`)
+			`{"role":"assistant","content":"` + reply + `"},{"role":"user","content":"Now prove a theorem"}]}`)
 		if a.status != 200 || a.header.Get("X-Weir-Placement") != "cloud-masked" {
 			t.Fatalf("status %d, headers %v, body %s", a.status, a.header, a.body)
 		}
@@ -83,7 +83,7 @@ func TestLaterTurnsDoNotShowWhatWasKept(t *testing.T) {
 		if strings.Contains(got, ssn) || !strings.Contains(got, "SSN_") {
 			t.Errorf("the cloud got %s", got)
 		}
-		if !strings.Contains(got, "withheld") || strings.Count(got, "My number is SSN_") != 2 {
+		if !strings.Contains(got, "withheld") || strings.Count(got, "My number is SSN_") != 1 {
 			t.Errorf("the local answer was not withheld: %s", got)
 		}
 	}
