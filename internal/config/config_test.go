@@ -96,8 +96,15 @@ limits: {body_bytes: 1GiB}
 	}
 	want := []any{
 		"[::1]:9000", "/home/u/weir", "env:LAPTOP", "cloud", "file:" + filepath.Join(dir, "key.txt"), "org-1",
-		"keychain:azure", 90 * time.Second, []string{"gpt-*", "o?"}, []string{"tools", "schema", "vision"}, []string{"parallel_tool_calls"}, "local", true,
-		8192, []string{"tools"}, config.Alias{Cloud: "big/gpt-5", Local: "box/qwen3", Mode: "auto"}, filepath.Join(dir, "rules"), "allow",
+		"keychain:azure", 90 * time.Second,
+		[]string{"gpt-*", "o?"},
+		[]string{"tools", "schema", "vision"},
+		[]string{"parallel_tool_calls"},
+		"local", true,
+		8192,
+		[]string{"tools"},
+		config.Alias{Cloud: "big/gpt-5", Local: "box/qwen3", Mode: "auto"},
+		filepath.Join(dir, "rules"), "allow",
 		7 * 24 * time.Hour, filepath.Join(dir, "w.db"), config.Bytes(1 << 30),
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -127,7 +134,10 @@ upstreams:
 		c.Models["fast"].Cloud, c.Policy.Actions["PERSON_NAME"], c.Limits.BodyBytes, c.Limits.Concurrent, c.ClientKeys["laptop"].String(),
 	}
 	want := []any{
-		"127.0.0.1:1", "debug", false, []string{"https://a.example", "https://b.example"}, 2, "http://localhost:2/v1", "local", []string{"a", "b"},
+		"127.0.0.1:1", "debug", false,
+		[]string{"https://a.example", "https://b.example"},
+		2, "http://localhost:2/v1", "local",
+		[]string{"a", "b"},
 		"openai", "cloud", "https://api.example/v1", "env:WEIR_OPENAI_SECRET", "o-1", 10 * time.Minute,
 		"openai/gpt-5", "allow", config.Bytes(1 << 20), 256, "env:LAPTOP",
 	}
@@ -262,17 +272,17 @@ func TestExcerpt(t *testing.T) {
 func TestEnvironmentProblems(t *testing.T) {
 	t.Parallel()
 	for variable, want := range map[string]string{
-		"WEIR_LOG_LEVLE=" + canary:                               "WEIR_LOG_LEVLE: no key of this name",
-		"WEIR_LOG=" + canary:                                     "WEIR_LOG: no key of this name",
-		"WEIR_LOG_LEVEL=" + canary:                               "WEIR_LOG_LEVEL: must be one of",
-		"WEIR_METRICS=" + canary:                                 "WEIR_METRICS: must be true or false",
-		"WEIR_LIMITS_DEPTH=" + canary:                            "WEIR_LIMITS_DEPTH: must be a whole number",
-		"WEIR_STORE_KEY=" + canary:                               "WEIR_STORE_KEY: must be a reference",
-		"WEIR_CLIENT_KEYS_A=" + canary:                           "WEIR_CLIENT_KEYS_A: must be a reference",
-		"WEIR_UPSTREAMS_A_API_KEY=" + canary:                     "WEIR_UPSTREAMS_A_API_KEY: must be a reference",
-		"WEIR_UPSTREAMS_A_BASE_URL=ftp://" + canary:              "WEIR_UPSTREAMS_A_BASE_URL: must begin with https://",
-		"WEIR_UPSTREAMS_A_KIND=local":                            "WEIR_UPSTREAMS_A_KIND: ",
-		"WEIR_UPSTREAMS_A=" + canary:                             "WEIR_UPSTREAMS_A: no key of this name",
+		"WEIR_LOG_LEVLE=" + canary:                                "WEIR_LOG_LEVLE: no key of this name",
+		"WEIR_LOG=" + canary:                                      "WEIR_LOG: no key of this name",
+		"WEIR_LOG_LEVEL=" + canary:                                "WEIR_LOG_LEVEL: must be one of",
+		"WEIR_METRICS=" + canary:                                  "WEIR_METRICS: must be true or false",
+		"WEIR_LIMITS_DEPTH=" + canary:                             "WEIR_LIMITS_DEPTH: must be a whole number",
+		"WEIR_STORE_KEY=" + canary:                                "WEIR_STORE_KEY: must be a reference",
+		"WEIR_CLIENT_KEYS_A=" + canary:                            "WEIR_CLIENT_KEYS_A: must be a reference",
+		"WEIR_UPSTREAMS_A_API_KEY=" + canary:                      "WEIR_UPSTREAMS_A_API_KEY: must be a reference",
+		"WEIR_UPSTREAMS_A_BASE_URL=ftp://" + canary:               "WEIR_UPSTREAMS_A_BASE_URL: must begin with https://",
+		"WEIR_UPSTREAMS_A_KIND=local":                             "WEIR_UPSTREAMS_A_KIND: ",
+		"WEIR_UPSTREAMS_A=" + canary:                              "WEIR_UPSTREAMS_A: no key of this name",
 		"WEIR_UPSTREAMS__BASE_URL=https://" + canary + ".example": "",
 	} {
 		_, err := config.Load(sources(t, "", variable))
