@@ -77,7 +77,9 @@ func (l *Log) Append(ctx context.Context, rec Record) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, fmt.Errorf("append decision: %w", err)
 	}
-	row, err := l.append(ctx, body)
+	row, err := l.append(ctx, store.AuditRow{
+		ID: rec.ID, Kind: store.Decision, Time: rec.Time, Task: rec.Task, Caller: rec.Caller, Body: body,
+	})
 	if err != nil {
 		return Receipt{}, fmt.Errorf("append decision: %w", err)
 	}
@@ -95,18 +97,16 @@ func (l *Log) Finish(ctx context.Context, r Receipt, out Outcome) error {
 	if err != nil {
 		return fmt.Errorf("append outcome: %w", err)
 	}
-	if _, err := l.append(ctx, body); err != nil {
+	row := store.AuditRow{ID: r.id, Kind: store.Outcome, Time: out.Time, Body: body}
+	if _, err := l.append(ctx, row); err != nil {
 		return fmt.Errorf("append outcome: %w", err)
 	}
 	return nil
 }
 
-func (l *Log) append(ctx context.Context, body []byte) (store.AuditRow, error) {
-	row, err := columns(body)
+func (l *Log) append(ctx context.Context, row store.AuditRow) (store.AuditRow, error) {
+	row, err := l.st.AppendAudit(ctx, row, l.link)
 	if err != nil {
-		return row, err
-	}
-	if row, err = l.st.AppendAudit(ctx, row, l.link); err != nil {
 		return row, err
 	}
 	for {

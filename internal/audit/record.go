@@ -123,8 +123,8 @@ const (
 	rowOutcome  = "outcome"
 )
 
-// encode returns the canonical bytes of r (RFC 8785), tidied.
-func (r Record) encode() ([]byte, error) {
+// encode tidies r and returns its canonical bytes (RFC 8785).
+func (r *Record) encode() ([]byte, error) {
 	for _, s := range []*string{
 		&r.Task, &r.Request, &r.Caller, &r.Kind, &r.Mode, &r.Model, &r.Upstream, &r.UpstreamKind,
 		&r.Placement, &r.Action, &r.Rule, &r.Reason, &r.Policy, &r.Classifier,
@@ -138,13 +138,13 @@ func (r Record) encode() ([]byte, error) {
 	}
 	r.Findings = tally(r.Findings)
 	r.Opaque = clipKeys(r.Opaque)
-	return canonical(decisionBody{stamp{version, rowDecision}, r})
+	return canonical(decisionBody{stamp{version, rowDecision}, *r})
 }
 
-func (o Outcome) encode(id string) ([]byte, error) {
+func (o *Outcome) encode(id string) ([]byte, error) {
 	o.Code = clip(o.Code)
 	o.Restored = clipKeys(o.Restored)
-	return canonical(outcomeBody{stamp{version, rowOutcome}, id, o})
+	return canonical(outcomeBody{stamp{version, rowOutcome}, id, *o})
 }
 
 func canonical(v any) ([]byte, error) {
@@ -159,7 +159,7 @@ func canonical(v any) ([]byte, error) {
 	return out, nil
 }
 
-// columns returns the row of body, all but its place in the chain.
+// columns reads from body what the row has in columns.
 func columns(body []byte) (store.AuditRow, error) {
 	var c struct {
 		Version int       `json:"v"`

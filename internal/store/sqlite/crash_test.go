@@ -19,6 +19,7 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/seal"
+	"weir/internal/store"
 	"weir/internal/store/sqlite"
 	"weir/internal/task"
 	"weir/pii"
@@ -74,9 +75,9 @@ func openChild(ctx context.Context, path string) (*childStore, error) {
 	return &childStore{db, log, task.New(db, keys, task.Options{})}, nil
 }
 
-// step makes one decision and one vault entry, and returns a line for each that
-// was acknowledged.
-func (c *childStore) step(ctx context.Context, name string) (string, error) {
+// step makes one decision and one entry in the vault of name, and returns a line
+// for each that was acknowledged.
+func (c *childStore) step(ctx context.Context, name string, i int) (string, error) {
 	r, err := c.log.Append(ctx, audit.Record{Caller: "c", Task: name, Action: "mask"})
 	if err != nil {
 		return "", err
@@ -86,15 +87,14 @@ func (c *childStore) step(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return line, err
 	}
-	value := plain + " " + name
-	e, err := tk.Book().Issue(value, pii.PersonName, mask.StylePlaceholder, nil)
+	e, err := tk.Book().Issue(fmt.Sprint(plain, " ", i), pii.PersonName, mask.StylePlaceholder, nil)
 	if err != nil {
 		return line, err
 	}
 	if err := tk.Commit(ctx, task.Update{}); err != nil {
 		return line, err
 	}
-	return line + "value " + name + " " + e.Token + "\n", nil
+	return line + fmt.Sprintln("value", name, i, e.Token), nil
 }
 
 // childForever writes until it is killed.
@@ -107,7 +107,7 @@ func childForever(ctx context.Context, path string) error {
 	for g := range 6 {
 		wg.Go(func() {
 			for i := 0; ; i++ {
-				lines, err := c.step(ctx, fmt.Sprintf("%d-%d-%d", os.Getpid(), g, i))
+				lines, err := c.step(ctx, fmt.Sprintf("%d-%d", os.Getpid(), g), i)
 				if err != nil {
 					exit(err)
 				}
@@ -138,7 +138,7 @@ func childToLimit(ctx context.Context, path string) error {
 		if i > 5000 {
 			return fmt.Errorf("no limit met")
 		}
-		lines, err := c.step(ctx, fmt.Sprint(i))
+		lines, err := c.step(ctx, "limited", i)
 		if err != nil {
 			failed++
 		}
@@ -166,12 +166,17 @@ func TestKill(t *testing.T) {
 	const seed = 7
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	path := filepath.Join(t.TempDir(), "weir.db")
-	var acked []string
+	var all []string
 	for round := range 10 {
 		cmd, lines := startChild(t, writeForever, path)
 		// The moment is chosen by what was acknowledged: the child's other
-		// goroutines are anywhere in their writes then.
-		stop := len(acked) + 1 + rnd.IntN(300)
+		// goroutines are anywhere in their writes then. Two rounds are long
+		// enough for the log to be moved into the file.
+		stop := 1 + rnd.IntN(200)
+		if round%5 == 4 {
+			stop += 1200
+		}
+		var acked []string
 		for lines.Scan() {
 			if acked = append(acked, lines.Text()); len(acked) == stop {
 				must(t, cmd.Process.Kill())
@@ -181,7 +186,9 @@ func TestKill(t *testing.T) {
 			t.Fatalf("round %d: the child ended by itself: %v", round, err)
 		}
 		wantAcked(t, path, acked)
+		all = append(all, acked...)
 	}
+	wantAcked(t, path, all)
 }
 
 // A full disk is an error to the caller and no loss.
@@ -215,17 +222,19 @@ func wantAcked(t *testing.T, path string, acked []string) {
 	if !rep.OK() {
 		t.Errorf("log does not verify: %+v", rep.Faults)
 	}
+	decisions := decisionIDs(t, c.db)
+	vaults := map[string]map[string]string{}
 	for _, line := range acked {
-		f := strings.Fields(line)
-		switch {
+		switch f := strings.Fields(line); {
 		case f[0] == "decision":
-			if _, err := c.log.Get(t.Context(), f[1]); err != nil {
-				t.Errorf("%s: %v", line, err)
+			if !decisions[f[1]] {
+				t.Errorf("%s: not in the log", line)
 			}
-		case f[0] == "value" && len(f) == 3:
-			tk, err := c.tasks.Open(t.Context(), task.Ref{Caller: "c", Explicit: f[1]})
-			must(t, err)
-			if !hasEntry(tk.Book(), f[2], plain+" "+f[1]) {
+		case f[0] == "value" && len(f) == 4:
+			if vaults[f[1]] == nil {
+				vaults[f[1]] = vault(t, c.tasks, f[1])
+			}
+			if vaults[f[1]][f[3]] != plain+" "+f[2] {
 				t.Errorf("%s: not in the vault", line)
 			}
 		default:
@@ -237,11 +246,25 @@ func wantAcked(t *testing.T, path string, acked []string) {
 	}
 }
 
-func hasEntry(b *mask.Book, token, value string) bool {
-	for _, e := range b.Entries() {
-		if e.Token == token && e.Value == value {
-			return true
-		}
+func decisionIDs(t *testing.T, db *sqlite.DB) map[string]bool {
+	t.Helper()
+	rows, err := db.AuditRows(t.Context(), store.AuditQuery{Limit: 1 << 20})
+	must(t, err)
+	out := map[string]bool{}
+	for _, r := range rows {
+		out[r.ID] = true
 	}
-	return false
+	return out
+}
+
+// vault returns a task's values by token.
+func vault(t *testing.T, tasks *task.Tasks, name string) map[string]string {
+	t.Helper()
+	tk, err := tasks.Open(t.Context(), task.Ref{Caller: "c", Explicit: name})
+	must(t, err)
+	out := map[string]string{}
+	for _, e := range tk.Book().Entries() {
+		out[e.Token] = e.Value
+	}
+	return out
 }

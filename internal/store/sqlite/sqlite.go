@@ -55,7 +55,7 @@ const readers = 4
 // DB is an open database. Safe for concurrent use.
 type DB struct {
 	read  *sql.DB
-	write *sql.DB // one connection, held by the writer
+	write *sql.DB // two connections, held by the writer and its checkpointer
 	w     *writer
 	fault func(op string) error
 	// unscrubbed says that the log may still hold rows of deleted tasks.
@@ -91,7 +91,6 @@ func (db *DB) start(ctx context.Context, path string, opts Options) error {
 	if db.write, err = sql.Open("sqlite", dsn(path, opts, false)); err != nil {
 		return err
 	}
-	db.write.SetMaxOpenConns(1)
 	conn, err := db.write.Conn(ctx)
 	if err != nil {
 		return err
@@ -104,7 +103,11 @@ func (db *DB) start(ctx context.Context, path string, opts Options) error {
 	}
 	db.read.SetMaxOpenConns(readers)
 	db.read.SetMaxIdleConns(readers)
-	db.w = newWriter(conn, db.fault)
+	aside, err := db.write.Conn(ctx)
+	if err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	db.w = newWriter(conn, aside, db.fault)
 	return nil
 }
 
@@ -189,6 +192,8 @@ func dsn(path string, opts Options, readOnly bool) string {
 	q.Set("_defensive", "1")
 	q.Set("_error_rc", "1")
 	q.Add("_pragma", "secure_delete(ON)")
+	q.Add("_pragma", "wal_autocheckpoint(0)") // see checkpoint.go
+	q.Add("_pragma", "journal_size_limit(16777216)")
 	q.Add("_pragma", "temp_store(MEMORY)")
 	q.Add("_pragma", "trusted_schema(OFF)")
 	if readOnly {

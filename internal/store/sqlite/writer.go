@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"weir/internal/store"
 )
@@ -37,9 +38,14 @@ type writer struct {
 	ops   chan op
 	ended chan struct{}
 	stmts map[string]*sql.Stmt
+
+	moving *checkpointer
+	since  int         // writes since the last checkpoint was requested
+	long   atomic.Bool // the log is to be emptied before the next batch
 }
 
-func newWriter(conn *sql.Conn, fault func(string) error) *writer {
+// newWriter starts the writer on conn and its checkpointer on aside.
+func newWriter(conn, aside *sql.Conn, fault func(string) error) *writer {
 	w := &writer{
 		conn:  conn,
 		fault: fault,
@@ -47,6 +53,7 @@ func newWriter(conn *sql.Conn, fault func(string) error) *writer {
 		ended: make(chan struct{}),
 		stmts: make(map[string]*sql.Stmt),
 	}
+	w.moving = newCheckpointer(aside, func() { w.long.Store(true) })
 	go w.loop()
 	return w
 }
@@ -84,7 +91,7 @@ func (db *DB) update(ctx context.Context, run func(t *tx) error) error {
 func (w *writer) close() error {
 	close(w.ops)
 	<-w.ended
-	var errs []error
+	errs := []error{w.moving.close()}
 	for _, s := range w.stmts {
 		errs = append(errs, s.Close())
 	}
@@ -136,6 +143,7 @@ func (w *writer) commit(batch []op) {
 	if len(live) == 0 {
 		return
 	}
+	defer w.checkpoint(len(live))
 	err := w.transact(live)
 	if err != nil && len(live) > 1 {
 		for _, o := range live {
@@ -145,6 +153,19 @@ func (w *writer) commit(batch []op) {
 	}
 	for _, o := range live {
 		o.done <- err
+	}
+}
+
+// checkpoint has the log moved now and then, and empties it itself when it has
+// become too long. The callers of n writes have been answered.
+func (w *writer) checkpoint(n int) {
+	if w.long.Swap(false) {
+		// Fails while another process reads; the next checkpoint asks again.
+		_, _ = w.conn.ExecContext(context.Background(), "PRAGMA wal_checkpoint(RESTART)")
+	}
+	if w.since += n; w.since >= checkpointEvery {
+		w.since = 0
+		w.moving.request()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -212,8 +213,13 @@ func TestLocked(t *testing.T) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	fault := errors.New("fault")
+	fresh := filepath.Join(t.TempDir(), "weir.db")
+	must(t, openDB(t, fresh, sqlite.Options{}).Close())
+	empty, err := os.ReadFile(fresh)
+	must(t, err)
 	for n := int64(1); ; n++ {
 		path := filepath.Join(t.TempDir(), "weir.db")
+		must(t, os.WriteFile(path, empty, 0o600))
 		var left atomic.Int64 // counts down; the operation that makes it 0 fails
 		db := openDB(t, path, sqlite.Options{TestOnlyFault: func(string) error {
 			if left.Add(-1) == 0 {
