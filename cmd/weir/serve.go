@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"weir/internal/config"
+	"weir/internal/telemetry"
+)
+
+type serveCommand struct {
+	Grace time.Duration `default:"30s" help:"How long to wait for streams when shutting down."`
+}
+
+// Run serves until the context ends, then finishes what is under way.
+func (c serveCommand) Run(ctx context.Context, io streams, root *cli) error {
+	cfg, err := loadConfig(root.Config)
+	if err != nil {
+		return err
+	}
+	log := telemetry.NewLogger(io.err, telemetry.LogOptions{Level: cfg.Log.Level, Format: cfg.Log.Format})
+	p, err := open(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	err = c.serve(ctx, p, log)
+	return errors.Join(err, p.close())
+}
+
+func (c serveCommand) serve(ctx context.Context, p *parts, log *slog.Logger) error {
+	door, err := p.frontDoor(ctx)
+	if err != nil {
+		return err
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.cfg.Listen)
+	if err != nil {
+		return hinted{fmt.Errorf("listen: %w", err), "is another Weir running? set listen to a free address"}
+	}
+	srv := &http.Server{
+		Handler: door.Handler(), ReadHeaderTimeout: p.cfg.Limits.HeaderTimeout, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(quietHandler{log.Handler()}, slog.LevelDebug),
+	}
+	log.Info("listening", "address", "http://"+l.Addr().String(), "upstreams", len(p.routes.Clouds)+len(p.routes.Locals),
+		"config", p.cfg.File)
+	if len(p.routes.Clouds)+len(p.routes.Locals) == 0 {
+		log.Warn("no upstream is configured; weir init writes a configuration to start from")
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve: %w", err)
+		}
+		return nil
+	})
+	g.Go(func() error { p.purge(ctx); return nil })
+	g.Go(func() error {
+		<-ctx.Done()
+		log.Info("shutting down", "grace", c.Grace)
+		door.Close()
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Grace)
+		defer cancel()
+		if err := srv.Shutdown(grace); err != nil {
+			return errors.Join(fmt.Errorf("shut down: %w", err), srv.Close())
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// purge removes tasks that were idle for longer than the retention, now and
+// every quarter of it.
+func (p *parts) purge(ctx context.Context) {
+	tick := time.NewTicker(max(p.cfg.Store.Retention/4, time.Minute))
+	defer tick.Stop()
+	for {
+		n, err := p.tasks.Purge(ctx, 0)
+		if err != nil && ctx.Err() == nil {
+			p.log.Error("purge tasks", "err", err)
+		}
+		if n > 0 {
+			p.log.Info("purged idle tasks", "count", n)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// quietHandler takes the complaints of net/http, which quote what clients sent,
+// and keeps only that there was one.
+type quietHandler struct{ slog.Handler }
+
+func (q quietHandler) Handle(ctx context.Context, r slog.Record) error {
+	r.Message = "http server: connection problem"
+	return q.Handler.Handle(ctx, r)
+}
+
+// loadConfig reads the configuration file that the command line names, or the
+// first that is found, and the environment.
+func loadConfig(path string) (*config.Config, error) {
+	src, err := config.FromProcess(path)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := config.Load(src)
+	if err == nil {
+		return cfg, nil
+	}
+	var b strings.Builder
+	b.WriteString("the configuration has faults\n")
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		b.WriteString("  " + line + "\n")
+	}
+	return nil, hinted{errors.New(strings.TrimRight(b.String(), "\n")), "weir init writes a commented configuration with every key"}
+}
+
+// ensureDir makes a directory that only the user can enter.
+func ensureDir(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	return nil
+}
