@@ -417,7 +417,7 @@ func TestExampleFile(t *testing.T) {
 	}
 }
 
-// Whatever stands in a file, reading it ends, and no problem shows a value.
+// Whatever stands in a file, reading it ends, in a configuration or in problems.
 func FuzzLoad(f *testing.F) {
 	f.Add(config.Example())
 	f.Add([]byte("a: b\n- c"))
