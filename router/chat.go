@@ -11,18 +11,21 @@ import (
 	"weir/internal/wire"
 )
 
+const chatRoute = "/v1/chat/completions"
+
 // chat is POST /v1/chat/completions.
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	x := s.newExchange(w, r)
 	defer s.finish(x)
 	defer s.recover(x)
+	defer s.Metrics.Begin()()
 	release, err := s.acquire()
 	if err != nil {
 		s.fail(x, err)
 		return
 	}
 	defer release()
-	if err := s.converse(r.Context(), x); err != nil {
+	if err := s.converse(x.r.Context(), x); err != nil {
 		s.fail(x, err)
 	}
 }
@@ -114,9 +117,10 @@ func refOf(x *exchange, c *wire.Chat) task.Ref {
 func (s *Server) examine(ctx context.Context, c *wire.Chat, t *task.Task) *gate.Examined {
 	start := time.Now()
 	found := s.Gate.Examine(ctx, c, t)
-	s.Metrics.Examined(found.Bytes(), time.Since(start), found.Failed() != nil)
+	s.Metrics.Gate(time.Since(start))
+	s.Metrics.Scanned(found.Bytes())
 	if err := found.Failed(); err != nil {
-		s.Log.Warn("text not examined", "err", err)
+		s.Log.WarnContext(ctx, "text not examined", "error", err)
 	}
 	return found
 }

@@ -2,15 +2,13 @@ package router
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"net/http"
-	"regexp"
 	"time"
 
 	"weir/internal/audit"
 	"weir/internal/gate"
+	"weir/internal/telemetry"
 	"weir/internal/wire"
 	"weir/pii/mask"
 )
@@ -52,28 +50,16 @@ type exchange struct {
 
 func (s *Server) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{
-		w: w, r: r, started: time.Now(), caller: caller(r.Context()),
-		id: requestID(r.Header.Get("X-Request-Id")), explain: r.Header.Get("X-Weir-Explain") == "1",
+		w: w, started: time.Now(), caller: caller(r.Context()), id: telemetry.NewRequestID(r),
+		explain: r.Header.Get("X-Weir-Explain") == "1",
 	}
+	x.r = r.WithContext(telemetry.WithRequestID(r.Context(), x.id))
 	// A client key of our own is not for the upstream.
 	if len(s.opts.Keys) == 0 || r.Header.Get("X-Weir-Key") != "" {
 		x.auth = r.Header.Get("Authorization")
 	}
-	w.Header().Set("X-Request-Id", x.id)
+	w.Header().Set(telemetry.RequestIDHeader, x.id)
 	return x
-}
-
-// saneID matches request ids of clients that may be repeated in replies and
-// logs: short words that hold no text.
-var saneID = regexp.MustCompile(`^[A-Za-z0-9-]{8,64}$`)
-
-func requestID(offered string) string {
-	if saneID.MatchString(offered) {
-		return offered
-	}
-	var b [12]byte
-	rand.Read(b[:]) //nolint:errcheck // it never fails
-	return "req_" + hex.EncodeToString(b[:])
 }
 
 // announce sets the headers that tell where the step ran and why.
@@ -108,7 +94,7 @@ func (s *Server) fail(x *exchange, err error) {
 	e := wire.AsError(err)
 	x.code = e.Code
 	if e.Code == wire.CodeInternal {
-		s.Log.Error("request failed", "request", x.id, "err", e.Err)
+		s.Log.ErrorContext(x.r.Context(), "request failed", "error", e.Err)
 	}
 	if !x.began {
 		x.status = e.Status()
@@ -126,30 +112,24 @@ const statusClientGone = 499
 // finish writes the outcome down. The request's context may be over by then.
 func (s *Server) finish(x *exchange) {
 	took := time.Since(x.started)
-	s.Metrics.Request(x.routeLabel(), x.label, x.status, took)
-	s.Metrics.Restored(x.stats.Restored, x.stats.Unknown)
-	s.Log.Debug("request", "request", x.id, "status", x.status, "code", string(x.code), "placement", x.label,
-		"upstream", x.upstream, "decision", x.receipt.ID(), "took", took)
+	s.Metrics.Request(chatRoute, first(x.label, "none"), x.status)
+	s.Log.DebugContext(x.r.Context(), "request", "status", x.status, "code", string(x.code), "placement", x.label,
+		"upstream", x.upstream, "decision", x.receipt.ID(), "duration", took)
 	if x.receipt.IsZero() {
 		return
 	}
-	restored := map[string]int{}
+	restored, known := map[string]int{}, 0
 	for l, n := range x.stats.Restored {
 		restored[string(l)] = n
+		known += n
 	}
+	s.Metrics.Restored(known, x.stats.Unknown)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), 5*time.Second)
 	defer cancel()
 	err := s.Audit.Finish(ctx, x.receipt, audit.Outcome{
 		Status: x.status, Code: string(x.code), Restored: restored, Unknown: x.stats.Unknown, Micros: took.Microseconds(),
 	})
 	if err != nil {
-		s.Log.Error("outcome not recorded", "request", x.id, "decision", x.receipt.ID(), "err", err)
+		s.Log.ErrorContext(ctx, "outcome not recorded", "decision", x.receipt.ID(), "error", err)
 	}
-}
-
-func (x *exchange) routeLabel() string {
-	if x.route.Mode == "" {
-		return "none"
-	}
-	return string(x.route.Mode)
 }

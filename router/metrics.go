@@ -1,37 +1,32 @@
 package router
 
-import (
-	"time"
+import "time"
 
-	"weir/pii"
-)
-
-// Metrics is told what happens. All names are from small fixed sets.
-// Implementations are safe for concurrent use.
+// Metrics is told what happens. Implementations are safe for concurrent use.
 type Metrics interface {
-	// Request counts a model request. Mode is auto, cloud, local or none,
-	// placement cloud, cloud-masked, local or empty.
-	Request(mode, placement string, status int, took time.Duration)
-	// Examined counts the examination of a request.
-	Examined(bytes int, took time.Duration, failed bool)
+	// Begin counts a model request in; what it returns counts it out.
+	Begin() (end func())
+	// Request counts a finished request by route, placement (cloud,
+	// cloud-masked, local or none) and status.
+	Request(route, placement string, status int)
+	// Gate takes the time that the examination of a request took.
+	Gate(took time.Duration)
+	// Scanned counts bytes of text that were examined.
+	Scanned(bytes int)
 	// Finding counts findings of one label and action.
 	Finding(label, action string, n int)
 	// Restored counts placeholders put back, and those that stand for nothing.
-	Restored(byLabel map[pii.Label]int, unknown int)
-	// Asked counts questions to the user.
-	Asked()
-	// StreamBroken counts streams that an upstream broke off.
-	StreamBroken()
-	// Panic counts requests that ended in one.
-	Panic()
+	Restored(known, unknown int)
+	// ApprovalsPending is told how many questions wait for the user.
+	ApprovalsPending(n int)
 }
 
 type noMetrics struct{}
 
-func (noMetrics) Request(string, string, int, time.Duration) {}
-func (noMetrics) Examined(int, time.Duration, bool)          {}
-func (noMetrics) Finding(string, string, int)                {}
-func (noMetrics) Restored(map[pii.Label]int, int)            {}
-func (noMetrics) Asked()                                     {}
-func (noMetrics) StreamBroken()                              {}
-func (noMetrics) Panic()                                     {}
+func (noMetrics) Begin() func()               { return func() {} }
+func (noMetrics) Request(string, string, int) {}
+func (noMetrics) Gate(time.Duration)          {}
+func (noMetrics) Scanned(int)                 {}
+func (noMetrics) Finding(string, string, int) {}
+func (noMetrics) Restored(int, int)           {}
+func (noMetrics) ApprovalsPending(int)        {}

@@ -18,7 +18,6 @@ func (s *Server) recover(x *exchange) {
 	if v == http.ErrAbortHandler {
 		panic(v)
 	}
-	s.Metrics.Panic()
-	s.Log.Error("panic", "request", x.id, "type", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
+	s.Log.ErrorContext(x.r.Context(), "panic", "type", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
 	s.fail(x, wire.Errorf(wire.CodeInternal, "internal error"))
 }

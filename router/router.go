@@ -126,7 +126,7 @@ func (s *Server) Handler() http.Handler {
 	}
 	r.Group(func(r chi.Router) {
 		r.Use(s.authenticate)
-		r.Post("/v1/chat/completions", s.chat)
+		r.Post(chatRoute, s.chat)
 		r.Get("/v1/models", s.listModels)
 		r.Get("/v1/models/*", s.getModel)
 		r.Post("/v1/weir/check", s.check)

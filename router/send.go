@@ -29,7 +29,7 @@ func (s *Server) send(ctx context.Context, x *exchange) (*wire.Reply, error) {
 	if reply != nil {
 		reply.Body.Close()
 	}
-	s.Log.Info("step moves to the other side", "request", x.id, "decision", x.receipt.ID())
+	s.Log.InfoContext(ctx, "step moves to the other side", "decision", x.receipt.ID())
 	s.finish(x)
 	if err := s.place(ctx, x); err != nil {
 		return nil, err
@@ -110,6 +110,6 @@ func (s *Server) upstreamError(ctx context.Context, x *exchange, err error) erro
 	case ue.Class == upstream.ClassProtocol, ue.Class == upstream.ClassBroken:
 		e.Code, e.Message = wire.CodeUpstreamInvalid, "the upstream "+x.upstream+" gave an answer that is not valid"
 	}
-	s.Log.Warn("upstream failed", "request", x.id, "err", ue)
+	s.Log.WarnContext(ctx, "upstream failed", "upstream", x.upstream, "error", ue)
 	return e
 }

@@ -21,7 +21,7 @@ import (
 func (s *Server) settle(ctx context.Context, x *exchange, found *gate.Examined) error {
 	x.decided = s.Gate.Decide(ctx, found, x.step(nil))
 	if err := x.decided.Err(); err != nil {
-		s.Log.Error("policy gave no decision", "request", x.id, "err", err)
+		s.Log.ErrorContext(ctx, "policy gave no decision", "error", err)
 	}
 	if x.decided.Action() != policy.AskUser || x.route.Mode == WantLocal {
 		return nil
@@ -73,9 +73,10 @@ func asked(d *gate.Decided) []string {
 // ask puts the question to the user and decides again with the answer.
 func (s *Server) ask(ctx context.Context, x *exchange, found *gate.Examined, answers map[string]policy.Action) error {
 	q := s.question(x, found)
-	s.Metrics.Asked()
-	s.Log.Info("waiting for the user", "request", x.id, "task", found.Task().ID(), "labels", asked(x.decided))
+	s.Metrics.ApprovalsPending(len(s.Approvals.Pending(ctx)) + 1)
+	s.Log.InfoContext(ctx, "waiting for the user", "task", found.Task().ID(), "labels", asked(x.decided))
 	answer, err := s.await(ctx, x, q)
+	s.Metrics.ApprovalsPending(len(s.Approvals.Pending(ctx)))
 	switch {
 	case x.r.Context().Err() != nil:
 		return errClientGone

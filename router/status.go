@@ -38,7 +38,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		out.Store, out.Ready = "unavailable", false
 	}
 	if err := s.Gate.SelfTest(ctx); err != nil {
-		s.Log.Error("gate self-test failed", "err", err)
+		s.Log.ErrorContext(ctx, "gate self-test failed", "error", err)
 		out.Gate, out.Ready = "failed", false
 	}
 	select {

@@ -45,7 +45,6 @@ func (s *Server) streamReply(ctx context.Context, x *exchange, r *wire.Reply) er
 	case errors.Is(err, errClientGone) || ctx.Err() != nil:
 		return errClientGone
 	}
-	s.Metrics.StreamBroken()
 	return s.interrupted(x, err)
 }
 
@@ -53,7 +52,7 @@ func (s *Server) interrupted(x *exchange, err error) error {
 	if we, ok := errors.AsType[*wire.Error](err); ok {
 		return we
 	}
-	s.Log.Warn("stream broke off", "request", x.id, "upstream", x.upstream, "err", reduce(err))
+	s.Log.WarnContext(x.r.Context(), "stream broke off", "upstream", x.upstream, "error", reduce(err))
 	return &wire.Error{Code: wire.CodeUpstreamInterrupted, Message: "the upstream " + x.upstream + " broke off in the middle of its answer", Err: err}
 }
 

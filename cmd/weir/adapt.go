@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"time"
 
-	"weir/internal/telemetry"
-	"weir/pii"
 	"weir/router"
 	"weir/router/upstream"
 )
@@ -37,26 +34,3 @@ func models(ctx context.Context, s *upstream.Server, auth string) ([]router.Mode
 	}
 	return out, nil
 }
-
-// doorMetrics fits the metrics to what the router tells.
-type doorMetrics struct{ m *telemetry.Metrics }
-
-func (d doorMetrics) Request(mode, placement string, status int, took time.Duration) {
-	d.m.Request(mode, placement, status, took)
-}
-
-func (d doorMetrics) Examined(bytes int, took time.Duration, failed bool) {
-	d.m.Examined(bytes, took, failed)
-}
-
-func (d doorMetrics) Finding(label, action string, n int) { d.m.Findings(label, action, n) }
-
-func (d doorMetrics) Restored(byLabel map[pii.Label]int, unknown int) {
-	for l, n := range byLabel {
-		d.m.Restored(string(l), n)
-	}
-	d.m.PlaceholderUnknown(unknown)
-}
-func (d doorMetrics) Asked()        { d.m.Asked() }
-func (d doorMetrics) StreamBroken() { d.m.StreamBroken() }
-func (d doorMetrics) Panic()        { d.m.Panic() }

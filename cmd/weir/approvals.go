@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +19,8 @@ import (
 )
 
 type approvalsCommand struct {
+	As string `help:"Speak as this client, if client_keys are configured." placeholder:"NAME"`
+
 	List    approvalsListCommand    `cmd:"" default:"withargs" help:"Show the open questions."`
 	Answer  approvalsAnswerCommand  `cmd:"" help:"Answer a question."`
 	Answers approvalsAnswersCommand `cmd:"" help:"List remembered answers."`
@@ -32,13 +34,27 @@ type client struct {
 }
 
 // newClient finds the running front door by the configuration. With client keys
-// the one in WEIR_CLIENT_KEY is used, which the configuration passes on.
-func newClient(root *cli) (*client, error) {
+// it speaks as the named client, or as the first by name.
+func newClient(ctx context.Context, root *cli, as string) (*client, error) {
 	cfg, err := loadConfig(root.Config)
 	if err != nil {
 		return nil, err
 	}
-	return &client{base: "http://" + cfg.Listen, key: os.Getenv("WEIR_CLIENT_KEY"), http: &http.Client{Timeout: 30 * time.Second}}, nil
+	c := &client{base: "http://" + cfg.Listen, http: &http.Client{Timeout: 30 * time.Second}}
+	if len(cfg.ClientKeys) == 0 {
+		return c, nil
+	}
+	if as == "" {
+		as = slices.Sorted(maps.Keys(cfg.ClientKeys))[0]
+	}
+	ref, ok := cfg.ClientKeys[as]
+	if !ok {
+		return nil, fmt.Errorf("no client key is named %s", as)
+	}
+	if c.key, err = cfg.Secret(ctx, ref); err != nil {
+		return nil, fmt.Errorf("read client key: %w", err)
+	}
+	return c, nil
 }
 
 func (c *client) call(ctx context.Context, method, path string, in, out any) error {
@@ -95,7 +111,7 @@ type approvalList struct {
 // Run shows the open questions with the values in clear: it is for the user's
 // own screen.
 func (c approvalsListCommand) Run(ctx context.Context, io streams, root *cli) error {
-	cl, err := newClient(root)
+	cl, err := newClient(ctx, root, root.Approvals.As)
 	if err != nil {
 		return err
 	}
@@ -140,7 +156,7 @@ type approvalsAnswerCommand struct {
 
 // Run answers a question.
 func (c approvalsAnswerCommand) Run(ctx context.Context, root *cli) error {
-	cl, err := newClient(root)
+	cl, err := newClient(ctx, root, root.Approvals.As)
 	if err != nil {
 		return err
 	}
@@ -151,7 +167,7 @@ type approvalsAnswersCommand struct{}
 
 // Run lists what is remembered of the user's answers.
 func (c approvalsAnswersCommand) Run(ctx context.Context, io streams, root *cli) error {
-	cl, err := newClient(root)
+	cl, err := newClient(ctx, root, root.Approvals.As)
 	if err != nil {
 		return err
 	}
@@ -182,7 +198,7 @@ type approvalsForgetCommand struct {
 
 // Run forgets a remembered answer.
 func (c approvalsForgetCommand) Run(ctx context.Context, root *cli) error {
-	cl, err := newClient(root)
+	cl, err := newClient(ctx, root, root.Approvals.As)
 	if err != nil {
 		return err
 	}

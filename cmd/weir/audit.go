@@ -16,7 +16,6 @@ import (
 
 	"weir/internal/audit"
 	"weir/internal/store"
-	"weir/internal/telemetry"
 )
 
 type auditCommand struct {
@@ -218,7 +217,7 @@ func withStore(ctx context.Context, root *cli, do func(*parts) error) error {
 	if err != nil {
 		return err
 	}
-	p := &parts{cfg: cfg, log: slog.New(slog.DiscardHandler), metrics: telemetry.NewMetrics()}
+	p := &parts{cfg: cfg, log: slog.New(slog.DiscardHandler), metrics: newMetrics()}
 	if err := p.openStore(ctx); err != nil {
 		return errors.Join(err, p.close())
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"weir/internal/config"
-	"weir/internal/telemetry"
 	"weir/router/upstream"
 )
 
@@ -81,7 +80,7 @@ func examineConfig(ctx context.Context, cfg *config.Config) []finding {
 		source = "no file; defaults and environment"
 	}
 	report := []finding{{Check: "configuration", OK: true, Detail: source}, checkListen(ctx, cfg)}
-	p := &parts{cfg: cfg, log: slog.New(slog.DiscardHandler), metrics: telemetry.NewMetrics()}
+	p := &parts{cfg: cfg, log: slog.New(slog.DiscardHandler), metrics: newMetrics()}
 	defer p.close() //nolint:errcheck // only reads were made
 	report = append(report, try(ctx, "policy", p.openGate, func() string {
 		return "loaded, version " + short(p.policy.Version()) + "; classifier and gate self-test passed"

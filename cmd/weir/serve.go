@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	stdlog "log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -27,7 +28,11 @@ func (c serveCommand) Run(ctx context.Context, io streams, root *cli) error {
 	if err != nil {
 		return err
 	}
-	log := telemetry.NewLogger(io.err, telemetry.LogOptions{Level: cfg.Log.Level, Format: cfg.Log.Format})
+	log, err := telemetry.NewLogger(io.err, cfg.Log.Level, cfg.Log.Format)
+	if err != nil {
+		return err
+	}
+	stdlog.SetOutput(telemetry.Quiet(log))
 	p, err := open(ctx, cfg, log)
 	if err != nil {
 		return err
@@ -47,10 +52,9 @@ func (c serveCommand) serve(ctx context.Context, p *parts, log *slog.Logger) err
 	}
 	srv := &http.Server{
 		Handler: door.Handler(), ReadHeaderTimeout: p.cfg.Limits.HeaderTimeout, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(quietHandler{log.Handler()}, slog.LevelDebug),
+		MaxHeaderBytes: 64 << 10, ErrorLog: stdlog.New(telemetry.Quiet(log), "", 0),
 	}
-	log.Info("listening", "address", "http://"+l.Addr().String(), "upstreams", len(p.routes.Clouds)+len(p.routes.Locals),
-		"config", p.cfg.File)
+	log.Info("listening", "listen", "http://"+l.Addr().String(), "file", p.cfg.File)
 	if len(p.routes.Clouds)+len(p.routes.Locals) == 0 {
 		log.Warn("no upstream is configured; weir init writes a configuration to start from")
 	}
@@ -64,7 +68,7 @@ func (c serveCommand) serve(ctx context.Context, p *parts, log *slog.Logger) err
 	g.Go(func() error { p.purge(ctx); return nil })
 	g.Go(func() error {
 		<-ctx.Done()
-		log.Info("shutting down", "grace", c.Grace)
+		log.Info("shutting down", "wait", c.Grace)
 		door.Close()
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Grace)
 		defer cancel()
@@ -84,7 +88,7 @@ func (p *parts) purge(ctx context.Context) {
 	for {
 		n, err := p.tasks.Purge(ctx, 0)
 		if err != nil && ctx.Err() == nil {
-			p.log.Error("purge tasks", "err", err)
+			p.log.Error("purge tasks", "error", err)
 		}
 		if n > 0 {
 			p.log.Info("purged idle tasks", "count", n)
@@ -95,15 +99,6 @@ func (p *parts) purge(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
-}
-
-// quietHandler takes the complaints of net/http, which quote what clients sent,
-// and keeps only that there was one.
-type quietHandler struct{ slog.Handler }
-
-func (q quietHandler) Handle(ctx context.Context, r slog.Record) error {
-	r.Message = "http server: connection problem"
-	return q.Handler.Handle(ctx, r)
 }
 
 // loadConfig reads the configuration file that the command line names, or the

@@ -218,10 +218,10 @@ func (p *parts) frontDoor(ctx context.Context) (*router.Server, error) {
 	}
 	rp := router.Parts{
 		Routes: p.routes, Gate: p.gate, Tasks: p.tasks, Audit: p.audit, Approvals: p.approvals,
-		Metrics: doorMetrics{p.metrics}, Log: p.log,
+		Metrics: p.metrics, Log: p.log,
 	}
 	if p.cfg.Metrics {
-		rp.MetricsPage = p.metrics.Handler()
+		rp.MetricsPage = p.metrics.Handler(p.log)
 	}
 	return router.New(rp, router.Options{
 		Hosts: p.cfg.Hosts, Origins: p.cfg.Origins, Keys: keys, AskLimit: p.cfg.Approvals.Timeout,
@@ -232,9 +232,17 @@ func (p *parts) frontDoor(ctx context.Context) (*router.Server, error) {
 	})
 }
 
+func newMetrics() *telemetry.Metrics {
+	var names []string
+	for _, l := range pii.Labels() {
+		names = append(names, string(l.Label))
+	}
+	return telemetry.NewMetrics(names)
+}
+
 // open makes all parts of a front door.
 func open(ctx context.Context, cfg *config.Config, log *slog.Logger) (*parts, error) {
-	p := &parts{cfg: cfg, log: log, metrics: telemetry.NewMetrics()}
+	p := &parts{cfg: cfg, log: log, metrics: newMetrics()}
 	for _, step := range []func(context.Context) error{p.openGate, p.openStore, p.openUpstreams} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, p.close())

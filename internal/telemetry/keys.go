@@ -17,7 +17,7 @@ func allowed(key string) bool {
 		// How much and how long.
 		"bytes", "count", "duration", "wait", "size", "limit", "restored", "unknown", "rows", "offset",
 		// What went wrong.
-		"error", "type", "stack", "line", "column":
+		"error", "code", "type", "stack", "line", "column":
 		return true
 	}
 	return false
