@@ -191,9 +191,10 @@ func (o *output) paced() bool {
 	case <-o.b.Pace:
 		return true
 	case <-o.r.Context().Done():
+		return false
 	case <-o.s.closed:
+		panic(http.ErrAbortHandler)
 	}
-	return false
 }
 
 func (o *output) piece() int {

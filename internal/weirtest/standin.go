@@ -250,10 +250,12 @@ func (s *StandIn) arrived(c *Call) {
 	s.changed = make(chan struct{})
 }
 
-// wait blocks until the client goes away or the stand-in is closed.
+// wait blocks until the client goes away. If the stand-in is closed first the
+// connection is cut, so that no client takes what it has for a whole reply.
 func (s *StandIn) wait(r *http.Request) {
 	select {
 	case <-r.Context().Done():
 	case <-s.closed:
+		panic(http.ErrAbortHandler)
 	}
 }

@@ -249,6 +249,7 @@ func TestClientKey(t *testing.T) {
 	passing := server(t, upstream.Options{Name: "u", BaseURL: in.URL(), PassClientKey: true})
 	r := chat("m", "x", "")
 	r.ClientAuth = "Bearer of-the-client"
+	r.Header = http.Header{"Authorization": {r.ClientAuth}}
 	if status, _, err := call(t.Context(), passing, r); status != 200 || err != nil {
 		t.Errorf("passed on: status %d, error %v", status, err)
 	}

@@ -78,6 +78,10 @@ func TestModelsPerClient(t *testing.T) {
 	if !errors.As(err, &e) || e.Status != http.StatusUnauthorized {
 		t.Errorf("error %v", err)
 	}
+	in.Close()
+	if list, err := s.Models(t.Context(), "Bearer another"); class(err) != upstream.ClassConnect {
+		t.Errorf("%d models of another client, error %v", len(list), err)
+	}
 }
 
 func TestModelsFaults(t *testing.T) {

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -223,6 +226,33 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// A reply that is given up for another attempt is let go at once.
+func TestRetryReleasesReply(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var calls, released atomic.Int32
+		s := piped(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+			drain(r)
+			if calls.Add(1) > 1 {
+				return
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+			http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			released.Add(1)
+		})
+		resp, err := s.Do(t.Context(), hello)
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if resp.Status != 200 || released.Load() != 1 {
+			t.Errorf("status %d, first reply released: %d", resp.Status, released.Load())
+		}
+		resp.Body.Close()
+	})
+}
+
 // Who cannot wait long enough gets the reply there is.
 func TestRetryWithinDeadline(t *testing.T) {
 	t.Parallel()
@@ -290,6 +320,9 @@ func TestBreaker(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			do(ctx)
 			cancel()
+		}
+		if h := s.Health(); h.LastError != "" || h.Breaker != "closed" {
+			t.Errorf("callers that left are held against the server: %+v", h)
 		}
 		// Replies that refuse this request say nothing about the server.
 		for _, st := range []int32{400, 401, 429, 500} {
@@ -369,6 +402,36 @@ func TestHTTP2(t *testing.T) {
 	}
 	if got, err := readAll(resp); got != "HTTP/2.0" || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestClassify(t *testing.T) {
+	t.Parallel()
+	quoting := errors.New("malformed HTTP response \"Jane\"")
+	timeout := &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
+	tests := []struct {
+		err   error
+		began bool
+		class Class
+		text  string
+	}{
+		{quoting, true, ClassProtocol, "malformed reply"},
+		// net/http has no exported error for a kept connection that was closed.
+		{errors.New("http: server closed idle connection"), false, ClassConnect, "connection ended before a reply"},
+		{io.ErrUnexpectedEOF, true, ClassConnect, "connection ended before a reply"},
+		{&net.DNSError{Name: "Jane"}, false, ClassConnect, "host name not resolved"},
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, false, ClassConnect, "connection refused"},
+		{&net.OpError{Op: "remote error", Err: quoting}, false, ClassConnect, "TLS handshake refused"},
+		{&net.OpError{Op: "proxyconnect", Err: quoting}, false, ClassConnect, "network error"},
+		{tls.RecordHeaderError{Msg: "Jane"}, false, ClassConnect, "TLS handshake refused"},
+		{timeout, false, ClassConnect, "connecting took too long"},
+		{fmt.Errorf("dial Jane: %w", local.ErrNotLocal), false, ClassConnect, local.ErrNotLocal.Error()},
+	}
+	for _, tt := range tests {
+		class, err := classify(t.Context(), fmt.Errorf("wrapped: %w", tt.err), tt.began)
+		if class != tt.class || err.Error() != tt.text {
+			t.Errorf("%v: %s, %v", tt.err, class, err)
+		}
 	}
 }
 
