@@ -1,3 +1,8 @@
+//go:build !race
+
+// Nothing here runs concurrently, and the race detector would make it take ten
+// times as long.
+
 package policy_test
 
 import (
