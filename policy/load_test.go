@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"weir/pii"
 	"weir/policy"
@@ -221,7 +222,9 @@ func TestLoadReportsFaults(t *testing.T) {
 			for _, info := range pii.Labels() {
 				labels = append(labels, string(info.Label))
 			}
-			_, err := policy.Load(t.Context(), policy.Options{Dir: c.dir, Data: []byte(c.data), Labels: labels})
+			_, err := policy.Load(t.Context(), policy.Options{
+				Dir: c.dir, Data: []byte(c.data), Labels: labels, Timeout: time.Hour,
+			})
 			var fault *policy.CompileError
 			if !errors.As(err, &fault) {
 				t.Fatalf("error is %v", err)
