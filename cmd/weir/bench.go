@@ -199,6 +199,7 @@ func (b *bench) frontDoor(ctx context.Context, upstream string) (string, error) 
 	if err != nil {
 		return "", err
 	}
+	b.closers = append(b.closers, door.Close)
 	return b.serve(ctx, door.Handler())
 }
 
