@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,6 +30,14 @@ type settings struct {
 	Custom       map[string]any               `json:"custom"`
 }
 
+// settingError is a fault of one setting.
+type settingError struct {
+	path []string
+	text string
+}
+
+func (e *settingError) Error() string { return strings.Join(e.path, ".") + ": " + e.text }
+
 // mergeData lays the layers' data over one another and checks each and the
 // whole. Objects are merged member by member; anything else takes the place of
 // what it stands over.
@@ -39,22 +48,14 @@ func mergeData(layers []layer, labels []string) (map[string]any, error) {
 			continue
 		}
 		doc, err := parseData(l.data)
+		if err == nil {
+			mergeInto(merged, doc)
+			// Checked after each layer, so that a fault is reported with the
+			// file that brought it.
+			err = checkData(merged, labels)
+		}
 		if err != nil {
-			return nil, CompileErrors{dataError(l.dataFile, "%v", err)}
-		}
-		for key, v := range doc {
-			if key == "custom" && v != nil {
-				continue // the user's own
-			}
-			if at := nullAt(v, "/"+key); at != "" {
-				return nil, CompileErrors{dataError(l.dataFile, "%s: no value", dotted(at))}
-			}
-		}
-		mergeInto(merged, doc)
-		// Checked after each layer, so that a fault is reported with the file
-		// that brought it.
-		if err := checkData(merged, labels); err != nil {
-			return nil, CompileErrors{dataError(l.dataFile, "%v", err)}
+			return nil, CompileErrors{dataError(l.dataFile, l.data, err)}
 		}
 	}
 	return merged, nil
@@ -64,7 +65,7 @@ func mergeData(layers []layer, labels []string) (map[string]any, error) {
 func parseData(text []byte) (map[string]any, error) {
 	var doc any
 	if err := yaml.UnmarshalWithOptions(text, &doc, yaml.Strict()); err != nil {
-		return nil, errors.New(yaml.FormatError(err, false, false))
+		return nil, err
 	}
 	if doc == nil {
 		return nil, nil // a file of comments
@@ -77,12 +78,15 @@ func parseData(text []byte) (map[string]any, error) {
 	if err := json.Unmarshal(raw, &out); err != nil {
 		return nil, errors.New("is not a mapping")
 	}
+	for _, key := range slices.Sorted(maps.Keys(out)) {
+		if key == "custom" && out[key] != nil {
+			continue // the user's own
+		}
+		if path, found := nullAt(out[key]); found {
+			return nil, &settingError{append([]string{key}, path...), "no value"}
+		}
+	}
 	return out, nil
-}
-
-// dotted turns a JSON pointer into the way that the other errors name settings.
-func dotted(pointer string) string {
-	return strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".")
 }
 
 func mergeInto(dst, src map[string]any) {
@@ -106,7 +110,7 @@ func checkData(doc map[string]any, labels []string) error {
 	if err := json.Unmarshal(raw, &s, json.RejectUnknownMembers(true)); err != nil {
 		var bad *json.SemanticError
 		if errors.As(err, &bad) {
-			return fmt.Errorf("%s: unknown key or wrong type", dotted(string(bad.JSONPointer)))
+			return &settingError{slices.Collect(bad.JSONPointer.Tokens()), "unknown key or wrong type"}
 		}
 		return err
 	}
@@ -118,53 +122,64 @@ func checkData(doc map[string]any, labels []string) error {
 
 func (s *settings) check(known func(label string) bool) error {
 	orOpaque := func(key string) bool { return known(key) || isOpaqueKind(key) }
-	for _, key := range slices.Sorted(maps.Keys(s.Sources)) {
-		if !isSource(key) {
-			return fmt.Errorf("sources.%s: no such source", key)
-		}
-		if err := checkMap("sources."+key, s.Sources[key], orOpaque, Action.Valid); err != nil {
-			return err
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(s.Keys)) {
-		if err := checkMap("keys."+key, s.Keys[key], orOpaque, Action.Valid); err != nil {
-			return err
-		}
-	}
-	for name, a := range map[string]Action{"unknown_label": s.UnknownLabel, "quasi_alone": s.QuasiAlone, "tainted": s.Tainted} {
-		if !a.Valid() {
-			return fmt.Errorf("%s: no such action", name)
-		}
+	if err := cmp.Or(
+		checkMap([]string{"actions"}, s.Actions, known, Action.Valid),
+		checkMaps("sources", s.Sources, isSource, orOpaque),
+		checkMaps("keys", s.Keys, isName, orOpaque),
+		checkMap([]string{"opaque"}, s.Opaque, isOpaqueKind, Action.Valid),
+		checkMap([]string{"min_score"}, s.MinScore, known, func(x float64) bool { return x >= 0 && x <= 1 }),
+		checkMap([]string{"settled"}, s.Settled, Action.Valid, Action.Valid),
+		checkMap([]string{"styles"}, s.Styles, known, isStyle),
+		checkMap([]string{"words"}, s.Words, orOpaque, isReason),
+		checkAction("unknown_label", s.UnknownLabel),
+		checkAction("quasi_alone", s.QuasiAlone),
+		checkAction("tainted", s.Tainted),
+	); err != nil {
+		return err
 	}
 	if s.Tainted == Mask {
-		return errors.New("tainted: there is nothing to mask")
+		return &settingError{[]string{"tainted"}, "there is nothing to mask"}
 	}
 	if err := s.Ask.check(); err != nil {
-		return fmt.Errorf("ask: %w", err)
+		return &settingError{[]string{"ask"}, err.Error()}
 	}
 	if !slices.Contains(s.Ask.Choices, KeepLocal) && !slices.Contains(s.Ask.Choices, Refuse) {
 		// mask is taken out where it cannot be done: without these nothing
 		// would be left, and a user must be able to say no.
-		return errors.New("ask.choices: neither keep_local nor refuse")
+		return &settingError{[]string{"ask", "choices"}, "neither keep_local nor refuse"}
 	}
-	return errors.Join(
-		checkMap("actions", s.Actions, known, Action.Valid),
-		checkMap("opaque", s.Opaque, isOpaqueKind, Action.Valid),
-		checkMap("min_score", s.MinScore, known, func(x float64) bool { return x >= 0 && x <= 1 }),
-		checkMap("settled", s.Settled, Action.Valid, Action.Valid),
-		checkMap("styles", s.Styles, known, isStyle),
-		checkMap("words", s.Words, orOpaque, isReason),
-	)
+	return nil
+}
+
+func checkAction(name string, a Action) error {
+	if !a.Valid() {
+		return &settingError{[]string{name}, "no such value"}
+	}
+	return nil
+}
+
+// checkMaps checks maps of actions by label or kind.
+func checkMaps(name string, m map[string]map[string]Action, key, inner func(string) bool) error {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if !key(k) {
+			return &settingError{[]string{name, k}, "no such key"}
+		}
+		if err := checkMap([]string{name, k}, m[k], inner, Action.Valid); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkMap reports the first entry, by key, that does not hold.
-func checkMap[K ~string, V any](name string, m map[K]V, key func(K) bool, value func(V) bool) error {
+func checkMap[K ~string, V any](path []string, m map[K]V, key func(K) bool, value func(V) bool) error {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
+		at := append(slices.Clone(path), string(k))
 		if !key(k) {
-			return fmt.Errorf("%s.%s: no such key", name, k)
+			return &settingError{at, "no such key"}
 		}
 		if !value(m[k]) {
-			return fmt.Errorf("%s.%s: no such value", name, k)
+			return &settingError{at, "no such value"}
 		}
 	}
 	return nil

@@ -1,12 +1,12 @@
 package policy
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -31,8 +31,8 @@ type document struct {
 // schema/decision.v1.json accepts and nothing else; errors hold no strings of
 // the document.
 func decode(value any) (Decision, error) {
-	if at := nullAt(value, ""); at != "" {
-		return Decision{}, fmt.Errorf("wrong type at %q", at)
+	if path, found := nullAt(value); found {
+		return Decision{}, fmt.Errorf("wrong type at %q", strings.Join(path, "/"))
 	}
 	raw, err := json.Marshal(value, json.WithMarshalers(json.MarshalToFunc(marshalNumber)))
 	if err != nil {
@@ -49,26 +49,26 @@ func decode(value any) (Decision, error) {
 	return doc.decision()
 }
 
-// nullAt returns the JSON pointer of a null in v, or nothing. Null would read as
-// though the member were not there.
-func nullAt(v any, at string) string {
+// nullAt returns the way to a null in v. Null would read as though the member
+// were not there.
+func nullAt(v any) (path []string, found bool) {
 	switch v := v.(type) {
 	case nil:
-		return cmp.Or(at, "/")
+		return nil, true
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if found := nullAt(v[k], at+"/"+k); found != "" {
-				return found
+			if path, found := nullAt(v[k]); found {
+				return append([]string{k}, path...), true
 			}
 		}
 	case []any:
 		for i := range v {
-			if found := nullAt(v[i], at+"/"+strconv.Itoa(i)); found != "" {
-				return found
+			if path, found := nullAt(v[i]); found {
+				return append([]string{strconv.Itoa(i)}, path...), true
 			}
 		}
 	}
-	return ""
+	return nil, false
 }
 
 // marshalNumber writes OPA's numbers. They are of a string type of the standard

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/goccy/go-yaml"
+	yamlast "github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
@@ -69,6 +72,45 @@ func compileErrors(errs ast.Errors) error {
 	return out
 }
 
-func dataError(file, format string, args ...any) *CompileError {
-	return &CompileError{File: file, Code: "data_error", Message: fmt.Sprintf(format, args...)}
+// dataError reports a fault of a file of data, with its place if that can be
+// found.
+func dataError(file string, text []byte, err error) *CompileError {
+	out := &CompileError{File: file, Code: "data_error", Message: err.Error()}
+	var inYAML yaml.Error
+	var setting *settingError
+	switch {
+	case errors.As(err, &inYAML):
+		out.Message = inYAML.GetMessage()
+		if t := inYAML.GetToken(); t != nil && t.Position != nil {
+			out.Line, out.Col = t.Position.Line, t.Position.Column
+		}
+	case errors.As(err, &setting):
+		out.Line, out.Col = locate(text, setting.path)
+	}
+	return out
+}
+
+// locate finds the key that path leads to in YAML, or the last one on the way
+// there.
+func locate(text []byte, path []string) (line, col int) {
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil || len(file.Docs) == 0 {
+		return 0, 0
+	}
+	node := file.Docs[0].Body
+	for _, name := range path {
+		mapping, ok := node.(*yamlast.MappingNode)
+		if !ok {
+			break
+		}
+		i := slices.IndexFunc(mapping.Values, func(v *yamlast.MappingValueNode) bool {
+			return v.Key.GetToken().Value == name
+		})
+		if i < 0 {
+			break
+		}
+		at := mapping.Values[i].Key.GetToken().Position
+		line, col, node = at.Line, at.Column, mapping.Values[i].Value
+	}
+	return line, col
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"weir/pii"
 	"weir/policy"
@@ -152,12 +153,12 @@ func TestLoadReportsFaults(t *testing.T) {
 		{
 			name: "data that is no YAML",
 			dir:  dir("data.yaml", "actions: {PASSWORD: [\n"),
-			file: "data.yaml", code: "data_error",
+			file: "data.yaml", line: 1, code: "data_error",
 		},
 		{
 			name: "a key that stands twice, of which one would win",
 			dir:  dir("data.yaml", "actions:\n  PASSWORD: refuse\n  PASSWORD: allow\n"),
-			file: "data.yaml", code: "data_error", text: "PASSWORD",
+			file: "data.yaml", line: 3, code: "data_error", text: "PASSWORD",
 		},
 		{
 			name: "data that is a list",
@@ -167,43 +168,53 @@ func TestLoadReportsFaults(t *testing.T) {
 		{
 			name: "an unknown key",
 			dir:  dir("data.yaml", "acitons: {PASSWORD: refuse}\n"),
-			file: "data.yaml", code: "data_error", text: "acitons",
+			file: "data.yaml", line: 1, code: "data_error", text: "acitons",
 		},
 		{
 			name: "an unknown action",
 			dir:  dir("data.yaml", "actions: {EMAIL_ADDRESS: block}\n"),
-			file: "data.yaml", code: "data_error", text: "actions.EMAIL_ADDRESS",
+			file: "data.yaml", line: 1, code: "data_error", text: "actions.EMAIL_ADDRESS",
+		},
+		{
+			name: "the same further down",
+			dir:  dir("data.yaml", "# mine\nsources:\n  tool:\n    # keys\n    API_KEY: block\n"),
+			file: "data.yaml", line: 5, code: "data_error", text: "sources.tool.API_KEY",
+		},
+		{
+			name: "the same in JSON",
+			dir:  dir("data.json", "{\n  \"actions\": {\n    \"API_KEY\": \"block\"\n  }\n}\n"),
+			file: "data.json", line: 3, code: "data_error", text: "actions.API_KEY",
 		},
 		{
 			name: "no action",
 			dir:  dir("data.yaml", "actions: {EMAIL_ADDRESS: null}\n"),
-			file: "data.yaml", code: "data_error", text: "actions.EMAIL_ADDRESS",
+			file: "data.yaml", line: 1, code: "data_error", text: "actions.EMAIL_ADDRESS",
 		},
 		{
 			name: "all actions taken away",
 			dir:  dir("data.yaml", "unknown_label: null\n"),
-			file: "data.yaml", code: "data_error", text: "unknown_label",
+			file: "data.yaml", line: 1, code: "data_error", text: "unknown_label",
 		},
 		{
 			name: "a label that does not exist",
 			dir:  dir("data.yaml", "actions: {EMAIL_ADRESS: refuse}\n"),
-			file: "data.yaml", code: "data_error", text: "actions.EMAIL_ADRESS",
+			file: "data.yaml", line: 1, code: "data_error", text: "actions.EMAIL_ADRESS",
 		},
-		{name: "the same under a source", data: "sources: {tool: {EMAIL_ADRESS: refuse}}", file: "(options)", code: "data_error", text: "sources.tool.EMAIL_ADRESS"},
-		{name: "the same under a key", data: "keys: {ci: {EMAIL_ADRESS: refuse}}", file: "(options)", code: "data_error", text: "keys.ci.EMAIL_ADRESS"},
-		{name: "a source that does not exist", data: "sources: {tols: {}}", file: "(options)", code: "data_error", text: "sources.tols"},
-		{name: "a kind that does not exist", data: "opaque: {video: allow}", file: "(options)", code: "data_error", text: "opaque.video"},
-		{name: "a score above 1", data: "min_score: {IBAN: 70}", file: "(options)", code: "data_error", text: "min_score.IBAN"},
-		{name: "a score that is a word", data: "min_score: {IBAN: high}", file: "(options)", code: "data_error", text: "min_score"},
-		{name: "a settled action that does not exist", data: "settled: {keep: mask}", file: "(options)", code: "data_error", text: "settled.keep"},
-		{name: "a style that does not exist", data: "styles: {IBAN: stars}", file: "(options)", code: "data_error", text: "styles.IBAN"},
-		{name: "no time to answer", data: "ask: {timeout_seconds: 0}", file: "(options)", code: "data_error", text: "timeout_seconds"},
-		{name: "a question that answers itself with yes", data: "ask: {on_timeout: allow}", file: "(options)", code: "data_error", text: "on_timeout"},
-		{name: "no choice but yes", data: "ask: {choices: [allow, mask]}", file: "(options)", code: "data_error", text: "choices"},
-		{name: "a choice twice", data: "ask: {choices: [refuse, refuse]}", file: "(options)", code: "data_error", text: "choices"},
-		{name: "taint cannot be masked", data: "tainted: mask", file: "(options)", code: "data_error", text: "tainted"},
-		{name: "quasi_alone is an action", data: "quasi_alone: yes", file: "(options)", code: "data_error", text: "quasi_alone"},
-		{name: "words with a line break", data: `words: {IBAN: "a\nb"}`, file: "(options)", code: "data_error", text: "words.IBAN"},
+		{name: "the same under a source", data: "sources: {tool: {EMAIL_ADRESS: refuse}}", file: "(options)", line: 1, code: "data_error", text: "sources.tool.EMAIL_ADRESS"},
+		{name: "the same under a key", data: "keys: {ci: {EMAIL_ADRESS: refuse}}", file: "(options)", line: 1, code: "data_error", text: "keys.ci.EMAIL_ADRESS"},
+		{name: "a source that does not exist", data: "sources: {tols: {}}", file: "(options)", line: 1, code: "data_error", text: "sources.tols"},
+		{name: "a kind that does not exist", data: "opaque: {video: allow}", file: "(options)", line: 1, code: "data_error", text: "opaque.video"},
+		{name: "a score above 1", data: "min_score: {IBAN: 70}", file: "(options)", line: 1, code: "data_error", text: "min_score.IBAN"},
+		{name: "a score that is a word", data: "min_score: {IBAN: high}", file: "(options)", line: 1, code: "data_error", text: "min_score"},
+		{name: "a settled action that does not exist", data: "settled: {keep: mask}", file: "(options)", line: 1, code: "data_error", text: "settled.keep"},
+		{name: "a style that does not exist", data: "styles: {IBAN: stars}", file: "(options)", line: 1, code: "data_error", text: "styles.IBAN"},
+		{name: "no time to answer", data: "ask: {timeout_seconds: 0}", file: "(options)", line: 1, code: "data_error", text: "timeout_seconds"},
+		{name: "a question that answers itself with yes", data: "ask: {on_timeout: allow}", file: "(options)", line: 1, code: "data_error", text: "on_timeout"},
+		{name: "no choice but yes", data: "ask: {choices: [allow, mask]}", file: "(options)", line: 1, code: "data_error", text: "choices"},
+		{name: "a choice twice", data: "ask: {choices: [refuse, refuse]}", file: "(options)", line: 1, code: "data_error", text: "choices"},
+		{name: "taint cannot be masked", data: "tainted: mask", file: "(options)", line: 1, code: "data_error", text: "tainted"},
+		{name: "quasi_alone is an action", data: "quasi_alone: yes", file: "(options)", line: 1, code: "data_error", text: "quasi_alone"},
+		{name: "words with a line break", data: `words: {IBAN: "a\nb"}`, file: "(options)", line: 1, code: "data_error", text: "words.IBAN"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -211,7 +222,9 @@ func TestLoadReportsFaults(t *testing.T) {
 			for _, info := range pii.Labels() {
 				labels = append(labels, string(info.Label))
 			}
-			_, err := policy.Load(t.Context(), policy.Options{Dir: c.dir, Data: []byte(c.data), Labels: labels})
+			_, err := policy.Load(t.Context(), policy.Options{
+				Dir: c.dir, Data: []byte(c.data), Labels: labels, Timeout: time.Hour,
+			})
 			var fault *policy.CompileError
 			if !errors.As(err, &fault) {
 				t.Fatalf("error is %v", err)

@@ -1,7 +1,6 @@
 package policy_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -173,29 +172,4 @@ func FuzzDecide(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"))
 	f.Fuzz(rapid.MakeFuzz(decidesAsTheOracle(load(f, policy.Options{Data: []byte(oracleData)}))))
-}
-
-// FuzzLoad holds that no file makes Load panic, and that a policy which loads
-// decides within its rules or not at all.
-func FuzzLoad(f *testing.F) {
-	f.Add("night.rego", night, "actions: {IBAN: allow}")
-	f.Add("gate.rego", whole, "")
-	f.Add("data.yaml", "sources: {tool: {IBAN: mask}}", "{}")
-	f.Add("data.json", `{"custom": {"a": [1, null, 1e400]}}`, "a: &a [*a]")
-	f.Add("x.rego", "package weir.gate\nstep_rules contains {\"action\": \"mask\"}", "ask: {choices: [refuse]}")
-	f.Fuzz(func(t *testing.T, name, text, data string) {
-		p, err := policy.Load(t.Context(), policy.Options{Dir: dir(name, text), Data: []byte(data)})
-		if err != nil {
-			return
-		}
-		d, err := p.Decide(t.Context(), request(finding("IBAN", "user"), finding("PASSWORD", "tool")))
-		switch {
-		case err != nil:
-			if !errors.Is(err, policy.ErrUndecided) {
-				t.Errorf("error is %v", err)
-			}
-		case !d.Action.Valid() || len(d.Findings) != 2 || policy.Strictest(d.Action, d.Findings[1].Action) != d.Action:
-			t.Errorf("decision is %+v", d)
-		}
-	})
 }

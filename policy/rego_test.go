@@ -2,14 +2,12 @@ package policy_test
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/cover"
 	"github.com/open-policy-agent/opa/v1/format"
@@ -40,19 +38,13 @@ func regoModules(t *testing.T) map[string]*ast.Module {
 	return modules
 }
 
-// runRego runs the tests among modules and returns the names of those that did
-// not pass. A module that does not compile is an error.
-func runRego(ctx context.Context, t *testing.T, modules map[string]*ast.Module, c *cover.Cover) (failed []string, ran int, err error) {
+// runRego runs the tests among modules and calls each with every result until it
+// returns false. A module that does not compile is an error.
+func runRego(t *testing.T, modules map[string]*ast.Module, c *cover.Cover, each func(r *tester.Result) bool) error {
 	t.Helper()
-	text, err := fs.ReadFile(policy.Shipped(), "data.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var settings map[string]any
-	if err := yaml.Unmarshal(text, &settings); err != nil {
-		t.Fatal(err)
-	}
-	store := inmem.NewFromObject(map[string]any{"weir": map[string]any{"settings": settings}})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	store := inmem.NewFromObject(map[string]any{"weir": map[string]any{"settings": shippedSettings(t)}})
 	txn, err := store.NewTransaction(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -64,27 +56,31 @@ func runRego(ctx context.Context, t *testing.T, modules map[string]*ast.Module, 
 	}
 	results, err := runner.SetModules(modules).RunTests(ctx, txn)
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
-	for r := range results {
-		ran++
-		if !r.Pass() {
-			failed = append(failed, fmt.Sprintf("%s %v", r.Name, r.Error))
+	more := true
+	for r := range results { // to its end, as the runner waits for that
+		if more = more && each(r); !more {
+			cancel()
 		}
 	}
-	return failed, ran, nil
+	return nil
 }
 
 func TestRegoTestsPassAndCoverEveryLine(t *testing.T) {
 	t.Parallel()
 	modules := regoModules(t)
 	c := cover.New()
-	failed, ran, err := runRego(t.Context(), t, modules, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(failed) > 0 || ran < 30 {
-		t.Errorf("of %d tests failed: %q", ran, failed)
+	ran := 0
+	err := runRego(t, modules, c, func(r *tester.Result) bool {
+		ran++
+		if !r.Pass() {
+			t.Errorf("%s: %s does not pass: %v", r.Location, r.Name, r.Error)
+		}
+		return true
+	})
+	if err != nil || ran < 30 {
+		t.Errorf("%d tests ran, error is %v", ran, err)
 	}
 	report := c.Report(modules)
 	for _, name := range slices.Sorted(maps.Keys(report.Files)) {

@@ -189,7 +189,11 @@ func mutate(t *rapid.T, doc any) any {
 	other := rapid.SampledFrom([]any{
 		nil, true, "", "mask", "allow", "ask_user", "surrogate", "a rule", "two\nlines", strings.Repeat("x", 1001),
 		instance(t, -1), instance(t, 0), instance(t, 1), instance(t, 86401), instance(t, 0.5),
-		[]any{}, map[string]any{}, []any{"mask", "mask"}, []any{"ask_user"}, []any{"refuse"},
+		[]any{},
+		map[string]any{},
+		[]any{"mask", "mask"},
+		[]any{"ask_user"},
+		[]any{"refuse"},
 		map[string]any{"timeout_seconds": instance(t, 1), "on_timeout": "mask", "choices": []any{"allow"}},
 	}).Draw(t, "other")
 	switch v := doc.(type) {

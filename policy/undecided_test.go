@@ -207,7 +207,7 @@ const slow = `decision := sound if {
 func TestATimeoutIsUndecided(t *testing.T) {
 	t.Parallel()
 	opts := faulty(slow)
-	opts.Timeout = 200 * time.Millisecond // enough for what is tried on loading
+	opts.Timeout = time.Second // enough for what is tried on loading
 	p := load(t, opts)
 	_, err := p.Decide(t.Context(), faultyInput())
 	if !errors.Is(err, policy.ErrUndecided) || !errors.Is(err, context.DeadlineExceeded) {

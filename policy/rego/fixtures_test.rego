@@ -32,7 +32,7 @@ request(findings, opaque) := {
 	"opaque": opaque,
 }
 
-# found is one direct, certain, maskable finding in a message of the user;
+# found is one direct, certain, maskable finding in a user message;
 # changes says what is different.
 found(label, changes) := object.union(
 	{
@@ -42,7 +42,7 @@ found(label, changes) := object.union(
 	changes,
 )
 
-# unread is one piece of opaque content in a message of the user.
+# unread is one piece of opaque content in a user message.
 unread(kind, changes) := object.union(
 	{"kind": kind, "source": "user", "count": 1, "settled": false, "answer": ""},
 	changes,

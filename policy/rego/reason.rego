@@ -12,7 +12,7 @@ reason(name, source, v) := sprintf("%s in %s: %s (%s)", [
 
 source_words := {
 	"system": "the system text",
-	"user": "a message of the user",
+	"user": "a user message",
 	"assistant": "an earlier reply",
 	"tool": "a tool result",
 	"tools": "a tool definition",

@@ -10,12 +10,12 @@ test_a_reason_names_value_place_action_and_rule if {
 
 test_a_label_without_words_is_spelt_out if {
 	f := gate.findings with input as request([found("STAFF_BADGE", {})], []) with data.weir.settings as settings
-	startswith(f[0].reason, "staff badge in a message of the user: kept on this device")
+	startswith(f[0].reason, "staff badge in a user message: kept on this device")
 }
 
 test_opaque_content_has_a_reason_too if {
 	o := gate.opaque with input as request([], [unread("image", {})]) with data.weir.settings as settings
-	o[0].reason == "picture in a message of the user: kept on this device (content that cannot be examined)"
+	o[0].reason == "picture in a user message: kept on this device (content that cannot be examined)"
 }
 
 # A source, action or rule without words would leave its findings without a
