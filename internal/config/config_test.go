@@ -196,6 +196,8 @@ func TestProblems(t *testing.T) {
 		{"duplicate key", "listen: " + canary + "\nlisten: b\n", []string{"2:1: not valid YAML: mapping key \"listen\" already defined|"}},
 		{"broken", "listen: [" + canary, []string{"not valid YAML|"}},
 		{"broken quote", "listen: '" + canary, []string{"not valid YAML|"}},
+		{"version", "%YAML " + canary + "\n---\nlisten: a\n", []string{"unknown YAML version value|"}},
+		{"tag", "listen: !!" + canary + "\n", []string{"anchors, aliases and tags|"}},
 		{"alias", "listen: *" + canary, []string{"anchors, aliases and tags|"}},
 		{"anchor", "listen: &a " + canary, []string{"anchors, aliases and tags|"}},
 		{"merge", "log: {<<: {level: debug}}", []string{"this kind of key|"}},
