@@ -1,7 +1,6 @@
 package router
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -59,6 +58,7 @@ func (s *Server) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 		x.auth = r.Header.Get("Authorization")
 	}
 	w.Header().Set(telemetry.RequestIDHeader, x.id)
+	w.Header().Set("X-Weir-Request", x.id)
 	return x
 }
 
@@ -109,7 +109,7 @@ func (s *Server) fail(x *exchange, err error) {
 // nginx does.
 const statusClientGone = 499
 
-// finish writes the outcome down. The request's context may be over by then.
+// finish has the outcome written down.
 func (s *Server) finish(x *exchange) {
 	took := time.Since(x.started)
 	s.Metrics.Request(chatRoute, first(x.label, "none"), x.status)
@@ -124,12 +124,7 @@ func (s *Server) finish(x *exchange) {
 		known += n
 	}
 	s.Metrics.Restored(known, x.stats.Unknown)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), 5*time.Second)
-	defer cancel()
-	err := s.Audit.Finish(ctx, x.receipt, audit.Outcome{
+	s.outcomes.add(x.receipt, audit.Outcome{
 		Status: x.status, Code: string(x.code), Restored: restored, Unknown: x.stats.Unknown, Micros: took.Microseconds(),
 	})
-	if err != nil {
-		s.Log.ErrorContext(ctx, "outcome not recorded", "decision", x.receipt.ID(), "error", err)
-	}
 }

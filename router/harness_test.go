@@ -160,6 +160,7 @@ func (h *house) build(p plan) {
 	}, p.options)
 	must(err)
 	h.http = httptest.NewServer(h.server.Handler())
+	t.Cleanup(h.server.Close)
 	t.Cleanup(h.http.Close)
 }
 

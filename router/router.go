@@ -73,6 +73,7 @@ type Server struct {
 	Parts
 	opts       Options
 	heuristics *heuristics
+	outcomes   *outcomes
 	placed     *placed
 	slots      chan struct{}
 	closing    chan struct{}
@@ -95,18 +96,25 @@ func New(p Parts, opts Options) (*Server, error) {
 		p.Metrics = noMetrics{}
 	}
 	return &Server{
-		Parts: p, opts: opts, heuristics: newHeuristics(), placed: placed,
+		Parts: p, opts: opts, heuristics: newHeuristics(), placed: placed, outcomes: newOutcomes(p.Log, p.Audit),
 		slots: make(chan struct{}, opts.Limits.Concurrent), closing: make(chan struct{}),
 	}, nil
 }
 
-// Close makes /readyz say no, takes no new model requests and ends the waiting
+// Drain makes /readyz say no, takes no new model requests and ends the waiting
 // for answers of the user. Requests that are under way go on; the HTTP server's
-// own shutdown waits for them. Call it once.
-func (s *Server) Close() {
+// own shutdown waits for them. Call it once, before Close.
+func (s *Server) Drain() {
 	close(s.closing)
 	s.Approvals.Close()
 }
+
+// Flush waits until the outcomes of all finished requests are recorded.
+func (s *Server) Flush(ctx context.Context) error { return s.outcomes.flush(ctx) }
+
+// Close records what is left and ends the server's own work. No request may be
+// under way, and none may come.
+func (s *Server) Close() { s.outcomes.close() }
 
 // Handler returns the HTTP surface.
 func (s *Server) Handler() http.Handler {

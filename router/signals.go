@@ -1,7 +1,6 @@
 package router
 
 import (
-	"regexp"
 	"strings"
 
 	"weir/internal/gate"
@@ -9,19 +8,58 @@ import (
 	"weir/policy"
 )
 
-// heuristics recognizes kinds of requests by their text.
-type heuristics struct {
-	side, asks, hard *regexp.Regexp
-}
+// heuristics recognizes kinds of requests by their words. It is rough on
+// purpose: it only chooses between two places that are both allowed.
+type heuristics struct{ words map[string]hint }
+
+// hint is what a word speaks for; a word may speak for several things.
+type hint uint8
+
+const (
+	hintHard  hint = 1 << iota // work for a large model
+	hintExact                  // the answer depends on the characters of a value
+	hintTitle                  // a title, tags or a summary ...
+	hintChat                   // ... of a conversation
+)
 
 func newHeuristics() *heuristics {
-	return &heuristics{
-		// Clients ask for titles and tags of a chat in their own words.
-		side: regexp.MustCompile(`(?i)\b(title|tags?|topic|emoji|summary)\b[^.]{0,60}\b(for|of|this|the)\b[^.]{0,40}\b(chat|conversation|session|thread|message)`),
-		// Questions whose answer depends on the characters of a value.
-		asks: regexp.MustCompile(`(?i)\b(add up|sum of|check digit|checksum|valid(ate|ity)?|spell(ed|ing)?|how many (digits|letters|characters)|(first|last) (letter|digit|four)|reverse|initials|anagram|sort (them|these|by)|compare|capitali[sz]e|uppercase|lowercase|rhymes?)\b`),
-		hard: regexp.MustCompile(`(?i)\b(prove|proof|derive|design|architect(ure)?|debug|refactor|implement|optimi[sz]e|analy[sz]e|trade-?offs?|step by step|algorithm|complexity|migrat(e|ion)|strategy|in depth|thorough)\b`),
+	h := &heuristics{words: map[string]hint{}}
+	for kind, list := range map[hint]string{
+		hintHard:  "prove proof derive design architect architecture debug refactor implement optimize optimise analyze analyse tradeoff tradeoffs algorithm complexity migrate migration strategy thorough thoroughly theorem",
+		hintExact: "checksum validate validity valid spell spelled digits letters characters reverse reversed initials anagram sort sum compare capitalize uppercase lowercase rhyme rhymes",
+		hintTitle: "title tags tag topic emoji summary summarize",
+		hintChat:  "chat conversation session thread",
+	} {
+		for w := range strings.FieldsSeq(list) {
+			h.words[w] |= kind
+		}
 	}
+	return h
+}
+
+// read returns all that the words of a text speak for.
+func (h *heuristics) read(text string) hint {
+	var found hint
+	var word [16]byte
+	n := 0
+	for i := 0; i <= len(text); i++ {
+		c := byte(' ')
+		if i < len(text) {
+			c = text[i] | 0x20
+		}
+		if c >= 'a' && c <= 'z' {
+			if n < len(word) {
+				word[n] = c
+			}
+			n++
+			continue
+		}
+		if n > 2 && n <= len(word) {
+			found |= h.words[string(word[:n])]
+		}
+		n = 0
+	}
+	return found
 }
 
 // hardLength is the length in bytes of a prompt that counts as hard whatever it
@@ -51,11 +89,15 @@ func (h *heuristics) stepKind(c *wire.Chat, text string) string {
 	switch role := c.Last().Role; {
 	case role == "tool" || role == "function":
 		return "loop"
-	case !c.Tools && len(text) < 20000 && h.side.MatchString(tail(text, 600)):
+	case !c.Tools && h.read(tail(text, sideTail))&(hintTitle|hintChat) == hintTitle|hintChat:
 		return "side"
 	}
 	return "turn"
 }
+
+// sideTail is how much of a message's end is looked at for a request of the
+// client's own: the conversation that it is about stands before.
+const sideTail = 600
 
 func tail(s string, n int) string { return s[max(0, len(s)-n):] }
 
@@ -76,9 +118,13 @@ func (s *Server) signals(x *exchange, d *gate.Decided) Signals {
 	}
 	if d.Action() == policy.Mask {
 		sig.MaskDamage = d.MaskDamage()
-		sig.AsksMasked = s.heuristics.asks.MatchString(x.text)
 	}
-	sig.Hard = len(x.text) > hardLength || strings.Contains(x.text, "```") || s.heuristics.hard.MatchString(x.text)
+	if sig.Mode != Auto {
+		return sig // the words do not matter
+	}
+	words := s.heuristics.read(x.text)
+	sig.AsksMasked = d.Action() == policy.Mask && words&hintExact != 0
+	sig.Hard = len(x.text) > hardLength || words&hintHard != 0 || strings.Contains(x.text, "```")
 	return sig
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"weir/internal/config"
 	"weir/internal/weirtest"
+	"weir/router"
 )
 
 type demoCommand struct {
@@ -46,6 +47,7 @@ type demo struct {
 	dir          string
 	parts        *parts
 	cloud, local *weirtest.StandIn
+	door         *router.Server
 	server       *http.Server
 	base         string
 	history      []message
@@ -70,8 +72,7 @@ func newDemo(ctx context.Context, io streams, colours bool) (d *demo, err error)
 	if d.parts, err = open(ctx, d.config(), slog.New(slog.DiscardHandler)); err != nil {
 		return d, err
 	}
-	door, err := d.parts.frontDoor(ctx)
-	if err != nil {
+	if d.door, err = d.parts.frontDoor(ctx); err != nil {
 		return d, err
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -79,7 +80,7 @@ func newDemo(ctx context.Context, io streams, colours bool) (d *demo, err error)
 		return d, fmt.Errorf("listen: %w", err)
 	}
 	d.base = "http://" + l.Addr().String() + "/v1"
-	d.server = &http.Server{Handler: door.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	d.server = &http.Server{Handler: d.door.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	go d.server.Serve(l) //nolint:errcheck // close ends it
 	return d, nil
 }
@@ -102,6 +103,9 @@ func (d *demo) config() *config.Config {
 func (d *demo) close() {
 	if d.server != nil {
 		d.server.Close()
+	}
+	if d.door != nil {
+		d.door.Close()
 	}
 	if d.parts != nil {
 		d.parts.close() //nolint:errcheck // the directory goes as a whole

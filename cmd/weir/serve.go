@@ -58,6 +58,7 @@ func (c serveCommand) serve(ctx context.Context, p *parts, log *slog.Logger) err
 	if len(p.routes.Clouds)+len(p.routes.Locals) == 0 {
 		log.Warn("no upstream is configured; weir init writes a configuration to start from")
 	}
+	defer door.Close() // after the HTTP server has finished its requests
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -69,7 +70,7 @@ func (c serveCommand) serve(ctx context.Context, p *parts, log *slog.Logger) err
 	g.Go(func() error {
 		<-ctx.Done()
 		log.Info("shutting down", "wait", c.Grace)
-		door.Close()
+		door.Drain()
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Grace)
 		defer cancel()
 		if err := srv.Shutdown(grace); err != nil {

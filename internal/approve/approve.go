@@ -82,7 +82,9 @@ type Question struct {
 	Keep time.Duration
 }
 
-// Excerpt is a finding with the text around it. It is for the local screen only.
+// Excerpt is a finding with the text around it. It is for the local screen only,
+// which takes its fields one by one: printed, logged or encoded whole it shows
+// label and size, wherever it is nested.
 type Excerpt struct {
 	Label               string
 	Before, Text, After string
@@ -93,6 +95,9 @@ func (e Excerpt) LogValue() slog.Value { return slog.StringValue(e.summary()) }
 
 // Format prints the same for every verb.
 func (e Excerpt) Format(f fmt.State, _ rune) { fmt.Fprint(f, e.summary()) }
+
+// MarshalText encodes the same, in JSON too.
+func (e Excerpt) MarshalText() ([]byte, error) { return []byte(e.summary()), nil }
 
 func (e Excerpt) summary() string { return fmt.Sprintf("%s(%d bytes)", e.Label, len(e.Text)) }
 

@@ -216,12 +216,13 @@ func clipKeys(in map[string]int) map[string]int {
 // clip makes s a name: valid UTF-8 and not long. A client could otherwise write
 // a text into the log by asking for a model of that name.
 func clip(s string) string {
-	if len(s) > MaxName {
-		end := MaxName
-		for end > MaxName-utf8.UTFMax && !utf8.RuneStart(s[end]) {
-			end--
-		}
-		s = s[:end]
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= MaxName {
+		return s
 	}
-	return strings.ToValidUTF8(s, "\uFFFD")
+	end := MaxName
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
 }

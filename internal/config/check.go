@@ -290,7 +290,7 @@ func (l *loader) checkLabel(key, label string, labels []string) {
 	if slices.Contains(labels, label) {
 		return
 	}
-	hint := "see docs/labels.md"
+	hint := "labels are written as PERSON_NAME or IBAN"
 	if near := nearest(label, labels); near != "" {
 		hint = "did you mean " + near + "?"
 	}

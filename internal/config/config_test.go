@@ -139,7 +139,7 @@ upstreams:
 		2, "http://localhost:2/v1", "local",
 		[]string{"a", "b"},
 		"openai", "cloud", "https://api.example/v1", "env:WEIR_OPENAI_SECRET", "o-1", 10 * time.Minute,
-		"openai/gpt-5", "allow", config.Bytes(1 << 20), 256, "env:LAPTOP",
+		"openai/gpt-5", "allow", config.Bytes(1 << 20), 1024, "env:LAPTOP",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -196,6 +196,8 @@ func TestProblems(t *testing.T) {
 		{"duplicate key", "listen: " + canary + "\nlisten: b\n", []string{"2:1: not valid YAML: mapping key \"listen\" already defined|"}},
 		{"broken", "listen: [" + canary, []string{"not valid YAML|"}},
 		{"broken quote", "listen: '" + canary, []string{"not valid YAML|"}},
+		{"version", "%YAML " + canary + "\n---\nlisten: a\n", []string{"unknown YAML version value|"}},
+		{"tag", "listen: !!" + canary + "\n", []string{"anchors, aliases and tags|"}},
 		{"alias", "listen: *" + canary, []string{"anchors, aliases and tags|"}},
 		{"anchor", "listen: &a " + canary, []string{"anchors, aliases and tags|"}},
 		{"merge", "log: {<<: {level: debug}}", []string{"this kind of key|"}},

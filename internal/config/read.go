@@ -95,7 +95,7 @@ func (l *loader) yaml(data []byte) {
 }
 
 // quoted is what a parser's message cites.
-var quoted = regexp.MustCompile(`"[^"]*"`)
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
 func (l *loader) syntax(err error) {
 	var y yaml.Error

@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"database/sql"
 	"path/filepath"
 	"testing"
 
@@ -73,5 +74,31 @@ func commit(t testing.TB, tk *task.Task, u task.Update) {
 	t.Helper()
 	if err := tk.Commit(t.Context(), u); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func hasValue(tk *task.Task, token, value string) bool {
+	for _, e := range tk.Book().Entries() {
+		if e.Token == token && e.Value == value {
+			return true
+		}
+	}
+	return false
+}
+
+// raw changes the file behind the store's back.
+func raw(t *testing.T, path, query string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	res, err := db.ExecContext(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := res.RowsAffected(); n != 1 || err != nil {
+		t.Fatalf("changed %d rows, %v", n, err)
 	}
 }

@@ -113,17 +113,15 @@ func (ts *Tasks) identify(ctx context.Context, ref *Ref, lead int) (string, erro
 	case len(ref.Chain) == 0:
 		return ts.newID(ref.Caller, "alone", []byte(rand.Text())), nil
 	}
-	for i := len(ref.Chain) - 1; i >= lead; i-- {
-		if id, ok := ts.links.GetIfPresent(known{ref.Caller, ref.Chain[i]}); ok {
-			return id, nil
-		}
-	}
+	id, length := ts.linked(ref, lead)
 	some, err := ts.knows(ctx, ref.Caller)
 	if err != nil {
 		return "", err
 	}
-	if some {
-		row, _, err := ts.st.FindTask(ctx, ref.Caller, ts.prefixes(ref.Caller, ref.Chain[lead:]))
+	// The store is asked for what is longer than what memory knows: after a
+	// restart that may be another task, which shares only the beginning.
+	if longer := ref.Chain[max(length, lead):]; some && len(longer) > 0 {
+		row, _, err := ts.st.FindTask(ctx, ref.Caller, ts.prefixes(ref.Caller, longer))
 		if err == nil {
 			return row.ID, nil
 		}
@@ -131,9 +129,23 @@ func (ts *Tasks) identify(ctx context.Context, ref *Ref, lead int) (string, erro
 			return "", err
 		}
 	}
+	if length > 0 {
+		return id, nil
+	}
 	// The first prefix that is the conversation's own names it: after a
 	// restart the same conversation has the same id, though nothing was kept.
 	return ts.newID(ref.Caller, "chain", ref.Chain[lead][:]), nil
+}
+
+// linked returns the task of the longest prefix that is in memory, and that
+// prefix's length; 0 if there is none.
+func (ts *Tasks) linked(ref *Ref, lead int) (id string, length int) {
+	for i := len(ref.Chain) - 1; i >= lead; i-- {
+		if id, ok := ts.links.GetIfPresent(known{ref.Caller, ref.Chain[i]}); ok {
+			return id, i + 1
+		}
+	}
+	return "", 0
 }
 
 // prefixes returns the keyed digests of chain, longest first.

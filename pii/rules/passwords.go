@@ -1,0 +1,340 @@
+package rules
+
+import (
+	"strings"
+
+	"weir/pii"
+)
+
+// passwords finds passwords, keys and tokens by the names before them. These
+// have no shape of their own, so that the care is in what is left out: code
+// that handles a password, types, and words that only talk about one.
+func (s *Set) passwords(t *text, out *findings) {
+	for _, h := range t.hits {
+		switch {
+		case h.set.has(s.c.password):
+			s.password(t, h, out)
+		case h.set.has(s.c.apikey):
+			s.namedSecret(t, h, "secret-named", 3.0, out)
+		case h.set.has(s.c.token):
+			s.namedSecret(t, h, "token-named", 3.0, out)
+		}
+		if h.set.has(s.c.username) {
+			s.username(t, h, out)
+		}
+	}
+}
+
+func (s *Set) password(t *text, h hit, out *findings) {
+	l, ok := follow(t.s, int(h.end), true)
+	if !ok || l.at < t.key {
+		return
+	}
+	name := t.s[h.start:h.end]
+	info := s.own["password"]
+	if numericName(name) {
+		if end := t.token(l.at); l.words <= 2 || l.strong || l.is {
+			end = trimEnd(t.s, l.at, end)
+			if n := end - l.at; n >= 4 && n <= 8 && digitsOnly(t.s[l.at:end]) {
+				out.add(t, l.at, end, info, 0.85, pii.RankContext)
+				return
+			}
+		}
+	}
+	if !l.strong && !l.is {
+		return
+	}
+	if phrase := wordRun(t.s, l.at); phrase > 0 && strings.Contains(" "+lowerASCII(name)+" ", "phrase ") || phrase > 0 && lowerASCII(name) == "mnemonic" {
+		out.add(t, l.at, l.at+phrase, info, 0.9, pii.RankContext)
+		return
+	}
+	start, end, quoted := secretExtent(t, l)
+	v := t.s[start:end]
+	if len(v) < 3 || len(v) > 300 || pii.Never(v) || s.notSecret(t, l, v, end, quoted) {
+		return
+	}
+	if !l.strong && !quoted && !s.looksSecret(v) {
+		return
+	}
+	out.add(t, start, end, info, 0.85, pii.RankContext)
+}
+
+// numericName reports names of secrets that are digits, as PIN and OTP.
+func numericName(name string) bool {
+	low := lowerASCII(name)
+	for _, w := range [...]string{"pin", "otp", "code", "tan", "2fa"} {
+		if strings.Contains(low, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// secretExtent returns where a named secret begins and ends.
+func secretExtent(t *text, l link) (start, end int, quoted bool) {
+	if l.quote != 0 {
+		if end, ok := closing(t.s, l.at, l.quote); ok {
+			return l.at, end, true
+		}
+	}
+	if l.at == t.key && t.key > 0 && len(t.s)-t.key < 400 && !strings.ContainsAny(t.s[l.at:], " \n") {
+		return l.at, len(t.s), true // the member's whole value
+	}
+	end = t.token(l.at)
+	for end > l.at && strings.IndexByte(".,:", t.s[end-1]) >= 0 {
+		end--
+	}
+	return l.at, end, false
+}
+
+// wordRun returns the length of a run of 12 to 24 small words at i, as a
+// recovery phrase is written.
+func wordRun(s string, i int) int {
+	start, last, words := i, i, 0
+	for i < len(s) && words < 24 {
+		begin := i
+		for i < len(s) && byteClass[s[i]] == byteLower {
+			i++
+		}
+		if n := i - begin; n < 3 || n > 8 {
+			break
+		}
+		words++
+		last = i
+		if i >= len(s) || s[i] != ' ' && s[i] != ',' {
+			break
+		}
+		for i < len(s) && (s[i] == ' ' || s[i] == ',') {
+			i++
+		}
+	}
+	if words < 12 {
+		return 0
+	}
+	return last - start
+}
+
+// notSecret reports values that are code or words about secrets.
+func (s *Set) notSecret(t *text, l link, v string, end int, quoted bool) bool {
+	if quoted {
+		return strings.Count(v, " ") > 7 || strings.HasPrefix(v, "{") || s.isProse(v)
+	}
+	next := byte(0)
+	if end < len(t.s) {
+		next = t.s[end]
+	}
+	if strings.ContainsAny(v, "()[]{}") && !strings.ContainsAny(v, "0123456789!@#%^&*") || next == '(' || next == '[' {
+		return true
+	}
+	if strings.HasPrefix(v, "process.env") || strings.HasPrefix(v, "os.") || strings.HasPrefix(v, "//") || strings.HasPrefix(v, "http://") || strings.HasPrefix(v, "https://") || strings.HasPrefix(v, "--") || strings.Contains(v, "::") {
+		return true
+	}
+	if !plainName(v) {
+		return false
+	}
+	low := strings.ToLower(v)
+	if oneOf("str string text int integer bool boolean bytes object any required optional must the a an your is not none null nil of for and or in to that this it be should will can please when if with from at least minimum see below above here forgot reset change enter new old confirm show hide wrong incorrect invalid expired weak strong hash hashed field input type label min max length char varchar", low) {
+		return true
+	}
+	if strings.Contains(low, "pass") || strings.Contains(low, "pwd") || strings.Contains(low, "secret") || strings.Contains(low, "token") {
+		return true
+	}
+	if strings.Contains(v, ".") && !strings.ContainsAny(v, "0123456789") {
+		return true // a member of an object
+	}
+	// "x = name" with blanks is code; "x: name" may be prose, where the word
+	// is a password only if nothing follows it.
+	if !l.tight && strings.ContainsRune(t.s[max(0, l.at-4):l.at], '=') {
+		return true
+	}
+	return next == ' ' && end+1 < len(t.s) && byteClass[t.s[end+1]] == byteLower
+}
+
+// isProse reports a quoted text of several common words.
+func (s *Set) isProse(v string) bool {
+	common, words := 0, 0
+	for w := range strings.FieldsSeq(v) {
+		words++
+		if s.vocab.words[strings.ToLower(strings.Trim(w, ".,!?"))].list&listCommon != 0 || len(w) < 3 {
+			common++
+		}
+	}
+	return words > 2 && common*3 >= words*2 && !strings.ContainsAny(v, "0123456789")
+}
+
+// plainName reports letters, underscores and dots only.
+func plainName(v string) bool {
+	for i := range len(v) {
+		if c := byteClass[v[i]]; c == byteOther && v[i] != '_' && v[i] != '.' || c == byteDigit {
+			return false
+		}
+	}
+	return true
+}
+
+// looksSecret reports a value that is no word of prose: with digits, signs or
+// capitals inside, or in no dictionary.
+func (s *Set) looksSecret(v string) bool {
+	if len(v) < 4 {
+		return false
+	}
+	var digit, upper, lower, sign bool
+	for i := range len(v) {
+		switch byteClass[v[i]] {
+		case byteDigit:
+			digit = true
+		case byteUpper:
+			upper = upper || i > 0
+		case byteLower:
+			lower = true
+		case byteOther:
+			sign = sign || v[i] != '\'' && v[i] != '-' && v[i] != '.' && v[i] != '/'
+		}
+	}
+	if digit && (lower || upper || sign) || sign && len(v) >= 6 && lower || upper && lower && len(v) >= 6 {
+		return true
+	}
+	if digit {
+		return len(v) >= 6 && !dateLike(v)
+	}
+	return false
+}
+
+// weakNames are words that name a secret only among much else.
+const weakNames = " api auth credential credentials key keys secret secrets token tokens session cookie sid authorization oauth bearer license key licence key "
+
+func (s *Set) namedSecret(t *text, h hit, rule string, least float64, out *findings) {
+	l, ok := follow(t.s, int(h.end), false)
+	if h.start > 0 && t.s[h.start-1] == '-' && l.words == 0 {
+		l.strong = true // an option of a command: --token X
+	}
+	if !ok || l.at < t.key || !l.strong && !l.is {
+		return
+	}
+	start, end, quoted := secretExtent(t, l)
+	v := t.s[start:end]
+	size, weak := 8, strings.Contains(weakNames, " "+lowerASCII(t.s[h.start:h.end])+" ")
+	if weak {
+		size = 16
+		if mixed(v) {
+			size = 12
+		}
+		// STRIPE_KEY=, user_token: the word is the last of a longer name.
+		if h.start > 0 && (t.s[h.start-1] == '_' || t.s[h.start-1] == '-') {
+			size = 12
+		}
+	}
+	if len(v) < size || len(v) > 4096 || strings.ContainsAny(v, " \t(){}<>,;") || pii.Never(v) || !l.strong && !s.looksSecret(v) {
+		return
+	}
+	if strings.Contains(v, "://") || strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "process.env") || !quoted && plainName(v) {
+		return
+	}
+	if s.harmless(v, weak) || entropy(v) < least-0.5*float64(b2i(!weak)) {
+		return
+	}
+	out.add(t, start, end, s.own[rule], 0.82, pii.RankContext)
+}
+
+// mixed reports capitals, small letters and two digits.
+func mixed(v string) bool {
+	var n [8]int
+	for i := range len(v) {
+		n[byteClass[v[i]]]++
+	}
+	return n[byteUpper] > 0 && n[byteLower] > 0 && n[byteDigit] >= 2
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// harmless reports values that a key or token is named after and that are no
+// secret: words joined by signs, numbers, dates, versions, and digests where
+// the name is a weak one.
+func (s *Set) harmless(v string, weak bool) bool {
+	digits, letters, signs := 0, 0, 0
+	for i := range len(v) {
+		switch byteClass[v[i]] {
+		case byteDigit:
+			digits++
+		case byteOther:
+			signs++
+		default:
+			letters++
+		}
+	}
+	switch {
+	case letters == 0, digits == 0 && len(v) < 20:
+		return true
+	case digits == 0:
+		return s.joinedWords(v)
+	case weak && (signs == 0 && isHexText(v) || digits < 2):
+		return true
+	case weak && len(v) == 36 && strings.Count(v, "-") == 4:
+		return true
+	}
+	return digits <= 4 && s.joinedWords(strings.TrimRight(v, "0123456789"))
+}
+
+// joinedWords reports dictionary words joined by signs, as in a slug.
+func (s *Set) joinedWords(v string) bool {
+	words, known := 0, 0
+	for w := range strings.FieldsFuncSeq(v, func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') }) {
+		words++
+		if len(w) < 3 || s.vocab.words[strings.ToLower(w)].list&listCommon != 0 {
+			known++
+		}
+	}
+	return words > 0 && known*4 >= words*3
+}
+
+func isHexText(v string) bool {
+	for i := range len(v) {
+		if c := v[i]; !(c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// username finds an account name, and the password that often follows it as in
+// "login is kim.r / hunter2".
+func (s *Set) username(t *text, h hit, out *findings) {
+	l, ok := follow(t.s, int(h.end), false)
+	if !ok || l.at < t.key || !l.strong && !l.is {
+		return
+	}
+	end := l.at
+	for end < len(t.s) && (byteClass[t.s[end]] != byteOther && byteClass[t.s[end]] != byteWide || strings.IndexByte("@_.-", t.s[end]) >= 0) {
+		end++
+	}
+	end = trimEnd(t.s, l.at, end)
+	v := t.s[l.at:end]
+	if len(v) < 3 || len(v) > 40 || pii.Never(v) || strings.Contains(v[1:], "@") || end < len(t.s) && (t.s[end] == '(' || t.s[end] == '[') || digitsOnly(v) && len(v) < 5 {
+		return
+	}
+	low := strings.ToLower(strings.TrimPrefix(v, "@"))
+	marked := v[0] == '@' || strings.ContainsAny(v, "0123456789_-.")
+	if oneOf("root admin administrator user username guest test system public postgres mysql ubuntu nginx www-data nobody login you your the this that not required string str self.user req.user request.user", low) {
+		return
+	}
+	whole := l.at == t.key && t.key > 0 && end == len(t.s) || l.quote != 0
+	if !marked && !whole && (s.vocab.words[low].list&(listCommon|listPlace) != 0 || byteClass[v[0]] == byteUpper || end < len(t.s) && t.s[end] == ' ') {
+		return
+	}
+	if strings.Contains(low, ".") && (strings.HasSuffix(low, ".py") || strings.HasSuffix(low, ".js") || strings.HasSuffix(low, ".com") || !strings.ContainsAny(low, "0123456789") && end < len(t.s) && t.s[end] == ')') {
+		return
+	}
+	out.add(t, l.at, end, s.own["username"], 0.75, pii.RankContext)
+	if rest := t.s[end:]; strings.HasPrefix(rest, " / ") || strings.HasPrefix(rest, "/") {
+		start := end + len(rest) - len(strings.TrimLeft(rest, " /"))
+		stop := trimEnd(t.s, start, t.token(start))
+		if v := t.s[start:stop]; s.looksSecret(v) && !pii.Never(v) {
+			out.add(t, start, stop, s.own["password"], 0.8, pii.RankContext)
+		}
+	}
+}
