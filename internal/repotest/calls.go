@@ -38,7 +38,7 @@ func environment() place {
 
 // printers lists the files that may print to the process's own streams.
 func printers() place {
-	return place{"cmd/weir/": "commands talk to people", "examples/": "a user's program", "pii/rules/gen/": "a generator talks to people"}
+	return place{"cmd/weir/": "commands talk to people", "internal/weirtest/leak/": "says why a test binary fails", "examples/": "a user's program"}
 }
 
 // gated are types whose values mean that something was done. Only the package
@@ -147,6 +147,9 @@ func (r *Repo) forbid(allowed place, match func(string) bool, format string, use
 			if !match(name) {
 				return
 			}
+			if generator(f.Dir()) {
+				return
+			}
 			if has(allowed, f.Path) {
 				if used != nil {
 					used[f.Path] = true
@@ -223,32 +226,46 @@ func made(n ast.Node) ast.Expr {
 func CheckHabits(r *Repo) []Fault {
 	var out []Fault
 	for _, f := range r.Go() {
+		bubble := slices.Contains(slices.Collect(maps.Values(aliases(f.Syntax))), "testing/synctest")
 		for _, d := range f.Syntax.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			if fn.Recv == nil && fn.Name.Name == "init" {
 				out = append(out, r.at(f, d.Pos(), "init runs unasked; make it a function that somebody calls"))
 			}
+			ast.Inspect(fn, func(n ast.Node) bool {
+				if why := habit(f, fn, n, bubble); why != "" {
+					out = append(out, r.at(f, n.Pos(), "%s", why))
+				}
+				return true
+			})
 		}
-		timeInBubble := slices.Contains(slices.Collect(maps.Values(aliases(f.Syntax))), "testing/synctest")
-		ast.Inspect(f.Syntax, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
-			sel, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-			x, _ := sel.X.(*ast.Ident)
-			switch {
-			case x != nil && x.Name == "time" && sel.Sel.Name == "Sleep" && !timeInBubble:
-				out = append(out, r.at(f, n.Pos(), "sleeps; use testing/synctest, or wait for what is meant"))
-			case f.IsTest() && sel.Sel.Name == "SkipNow" || f.IsTest() && sel.Sel.Name == "Skip" && len(call.Args) == 0:
-				out = append(out, r.at(f, n.Pos(), "skips without saying why"))
-			}
-			return true
-		})
 	}
 	return out
+}
+
+// habit says what is wrong with a call. Within a bubble of testing/synctest,
+// sleeping costs nothing; a fuzz target skips what is no input for it.
+func habit(f *File, fn *ast.FuncDecl, n ast.Node, bubble bool) string {
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return ""
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	x, _ := sel.X.(*ast.Ident)
+	silent := sel.Sel.Name == "SkipNow" || sel.Sel.Name == "Skip" && len(call.Args) == 0
+	switch {
+	case x != nil && x.Name == "time" && sel.Sel.Name == "Sleep" && !bubble:
+		return "sleeps; use testing/synctest, or wait for what is meant"
+	case f.IsTest() && silent && !strings.HasPrefix(fn.Name.Name, "Fuzz"):
+		return "skips without saying why"
+	}
+	return ""
 }
 
 // CheckGoDirectives finds tricks that undo what the types promise.

@@ -82,6 +82,8 @@ func Load(root fs.FS) (*Repo, error) {
 			return err
 		case d.IsDir() && skipped(d.Name()):
 			return fs.SkipDir
+		case name == ".git": // a file, in a tree that shares another's history
+			return nil
 		}
 		r.Paths[name] = true
 		if d.IsDir() || !d.Type().IsRegular() {

@@ -65,7 +65,7 @@ func TestRepository(t *testing.T) {
 func TestTablesHaveNoDeadRows(t *testing.T) {
 	t.Parallel()
 	// Packages that have a place and no code yet.
-	for _, f := range repotest.CheckTables(repo(t), "pii/tagger", "pii/rules/gen") {
+	for _, f := range repotest.CheckTables(repo(t), "pii/tagger") {
 		t.Error(f)
 	}
 }
@@ -151,7 +151,7 @@ func TestShippedBinary(t *testing.T) {
 		for _, bad := range []string{
 			"testing", "net/http/httptest", "pgregory.net/rapid", "github.com/google/go-cmp", "github.com/openai/openai-go", "github.com/rogpeppe/go-internal",
 			"google.golang.org/grpc", "go.opentelemetry.io", "github.com/open-policy-agent/opa/v1/server", "github.com/open-policy-agent/opa/v1/plugins",
-			"github.com/open-policy-agent/opa/v1/runtime", "github.com/open-policy-agent/opa/v1/repl", "github.com/dgraph-io", "expvar", "net/http/pprof",
+			"github.com/open-policy-agent/opa/v1/runtime", "github.com/open-policy-agent/opa/v1/repl", "github.com/dgraph-io", "net/http/pprof",
 		} {
 			if d == bad || strings.HasPrefix(d, bad+"/") {
 				t.Errorf("the binary holds %s", d)
@@ -159,7 +159,7 @@ func TestShippedBinary(t *testing.T) {
 		}
 	}
 	// A package more is a second more of the first build.
-	if limit := 620; len(deps) > limit || len(deps) < 100 {
+	if limit := 540; len(deps) > limit || len(deps) < 100 {
 		t.Errorf("the binary is made of %d packages, over %d: is each needed?", len(deps), limit)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"golang.org/x/net/publicsuffix"
 )
 
 // pattern is something that no file may hold, and why.
@@ -20,7 +22,7 @@ func spell(parts ...string) string { return strings.Join(parts, "") }
 func forbiddenText() []pattern {
 	return []pattern{
 		{
-			re:  regexp.MustCompile(`(?:^|[^A-Za-z0-9_.~-])/(?:` + spell("wo", "rk") + `|` + spell("ro", "ot") + `|` + spell("fa", "rm") + `|home/[a-z]|Users/[a-z])/`),
+			re:  regexp.MustCompile(`(?:^|[^A-Za-z0-9_.~-])/(?:` + spell("wo", "rk") + `|` + spell("ro", "ot") + `|` + spell("fa", "rm") + `|home/[a-z]{2,}|Users/[a-z]{2,})/`),
 			why: "a path of one machine",
 			but: []string{"pii/", "policy/testdata/"}, // paths are among what is found
 		},
@@ -58,11 +60,14 @@ func CheckText(r *Repo) []Fault {
 
 var email = regexp.MustCompile(`[A-Za-z0-9._%+-]+@([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,})\b`)
 
-// reservedDomain says that a domain can belong to nobody (RFC 2606, RFC 6761),
-// or is the one that placeholders are made under.
+// reservedDomain says that a domain can belong to nobody: it is reserved (RFC
+// 2606, RFC 6761), or its last part is no top-level domain at all.
 func reservedDomain(domain string) bool {
 	domain = strings.ToLower(domain)
-	for _, d := range []string{"example", "invalid", "test", "localhost", "local", "example.com", "example.org", "example.net", "example.edu"} {
+	if suffix, icann := publicsuffix.PublicSuffix(domain); !icann && !strings.Contains(suffix, ".") {
+		return true
+	}
+	for _, d := range []string{"example.com", "example.org", "example.net", "example.edu"} {
 		if domain == d || strings.HasSuffix(domain, "."+d) {
 			return true
 		}
@@ -76,7 +81,7 @@ func notMail(text string, start, end int) bool {
 	before, after := text[max(0, start-1):start], text[end:min(len(text), end+1)]
 	at := strings.IndexByte(text[start:end], '@')
 	domain := text[start+at+1 : end]
-	return before == "/" || after == "/" || after == "(" || strings.HasPrefix(domain, "v") && strings.ContainsAny(domain[1:2], "0123456789")
+	return before == "/" || after == "/" || after == "(" || text[start:start+at] == "git" || strings.HasPrefix(domain, "v") && strings.ContainsAny(domain[1:2], "0123456789")
 }
 
 // CheckMail finds mail addresses that could be somebody's.
@@ -114,7 +119,7 @@ func testCards() []string {
 func CheckCards(r *Repo) []Fault {
 	var out []Fault
 	for _, f := range r.Files {
-		if !strings.Contains(f.Path, "testdata/") && !f.IsTest() && !strings.HasPrefix(f.Path, "examples/") && !strings.HasPrefix(f.Path, "docs/") && f.Path != "README.md" {
+		if r.invented(f.Dir()) || !strings.Contains(f.Path, "testdata/") && !f.IsTest() && !strings.HasPrefix(f.Path, "examples/") && !strings.HasPrefix(f.Path, "docs/") && f.Path != "README.md" {
 			continue
 		}
 		for _, m := range digits.FindAllStringIndex(f.Text, -1) {
@@ -163,16 +168,21 @@ func luhn(n string) bool {
 	return sum%10 == 0
 }
 
-// CheckOrigins finds third-party data without a word on where it is from.
+// invented says that the data of a folder was made up, by the word of the file
+// that tells where it is from.
+func (r *Repo) invented(dir string) bool {
+	f := r.File(dir + "/ORIGIN.md")
+	return f != nil && strings.Contains(f.Text, "No value belongs to a known person")
+}
+
+var licence = regexp.MustCompile(`(?i)licen[cs]e|\bCC0\b|\bMIT\b|\bBSD\b`)
+
+// CheckOrigins finds data of others without a word on whose terms it stands.
 func CheckOrigins(r *Repo) []Fault {
 	var out []Fault
 	for _, f := range r.Files {
-		if path := f.Path; strings.HasSuffix(path, "/ORIGIN.md") {
-			for _, word := range []string{"icen"} { // licence, license
-				if !strings.Contains(f.Text, word) {
-					out = append(out, Fault{path, 0, "does not say under which licence the data stands"})
-				}
-			}
+		if strings.HasSuffix(f.Path, "/ORIGIN.md") && !licence.MatchString(f.Text) {
+			out = append(out, Fault{f.Path, 0, "does not say under which licence the data stands"})
 		}
 	}
 	return out
