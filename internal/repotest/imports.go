@@ -69,10 +69,10 @@ func ours() map[string][]string {
 		"pii":    {"pii/fold"},
 		"engine": {"metalsrc", "engine"},
 
-		"pii/fold":      {},
-		"pii/mask":      {"pii", "pii/fold"},
-		"pii/rules":     {"pii", "pii/fold"},
-		"pii/tagger":    {"pii", "pii/fold"},
+		"pii/fold":   {},
+		"pii/mask":   {"pii", "pii/fold"},
+		"pii/rules":  {"pii", "pii/fold"},
+		"pii/tagger": {"pii", "pii/fold"},
 
 		"local":              {},
 		"internal/wire":      {},
