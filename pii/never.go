@@ -79,7 +79,7 @@ func documented(v string) bool {
 			return true
 		}
 	}
-	if strings.HasSuffix(low, "example") && strings.HasPrefix(low, "akia") || low == "wjalrxutnfemi/k7mdeng/bpxrficyexamplekey" {
+	if strings.Contains(low, "example") && strings.HasPrefix(low, "akia") || low == "wjalrxutnfemi/k7mdeng/bpxrficyexamplekey" {
 		return true
 	}
 	switch low {

@@ -18,7 +18,13 @@ func BenchmarkDecide(b *testing.B) {
 		finding("EMAIL_ADDRESS", "user"), finding("PERSON_NAME", "user"), finding("IBAN", "tool"),
 		finding("PERSON_NAME", "assistant"), finding("PHONE_NUMBER", "tool"), finding("LOCATION", "user"),
 	)
-	for name, in := range map[string]policy.Input{"clean": clean, "mixed": mixed} {
+	large := request()
+	for i := range 200 {
+		f := finding("EMAIL_ADDRESS", "tool")
+		f.Count = i + 1
+		large.Findings = append(large.Findings, f)
+	}
+	for name, in := range map[string]policy.Input{"clean": clean, "mixed": mixed, "large": large} {
 		b.Run(name+"/cached", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -31,3 +31,12 @@ func (p *Policy) Cached() int {
 
 // EncodeUnchecked is EncodeInput for an input that breaks its schema.
 func EncodeUnchecked(in Input) ([]byte, error) { return encode(&in) }
+
+// Callable returns the names of the builtins that a policy may call.
+func Callable() []string {
+	var names []string
+	for _, b := range capabilities().Builtins {
+		names = append(names, b.Name)
+	}
+	return names
+}

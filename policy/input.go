@@ -58,14 +58,15 @@ type Task struct {
 
 // Finding is one or more findings that differ in nothing a policy may ask.
 type Finding struct {
-	// Label names the type of value, as "EMAIL_ADDRESS".
+	// Label names the type of value, as "EMAIL_ADDRESS": upper-case letters,
+	// digits and underscores.
 	Label string `json:"label"`
 	// Source is whose text it stands in: "system", "user", "assistant",
 	// "tool" (a tool's result), "tools" (a tool's definition), "schema" (a
 	// response format), "metadata" or "other".
 	Source string `json:"source"`
-	// Field is the kind of place, as "content", "arguments", "name",
-	// "description", "key" or "number".
+	// Field is the kind of place in one lower-case word, as "content",
+	// "arguments", "name", "description", "key" or "number".
 	Field string `json:"field"`
 	// Tool is the tool whose definition, arguments or result it is, or empty.
 	Tool string `json:"tool"`

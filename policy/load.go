@@ -24,8 +24,9 @@ type Options struct {
 	// Data is laid over all other data: YAML or JSON of the same shape as
 	// data.yaml. Empty changes nothing.
 	Data []byte
-	// Labels is the labels that exist. If it is not nil, data that names
-	// another one does not load.
+	// Labels is the labels that exist: the built-in ones, which the shipped data
+	// names, and the user's own. If it is not nil, data that names another one
+	// does not load.
 	Labels []string
 	// Timeout bounds one evaluation; [DefaultTimeout] if it is not positive.
 	Timeout time.Duration

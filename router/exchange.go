@@ -58,6 +58,7 @@ func (s *Server) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 		x.auth = r.Header.Get("Authorization")
 	}
 	w.Header().Set(telemetry.RequestIDHeader, x.id)
+	w.Header().Set("X-Weir-Request", x.id)
 	return x
 }
 

@@ -75,18 +75,14 @@ func length(h http.Header) int64 {
 }
 
 // copyHeader takes over the upstream's headers, which the upstream has reduced
-// to those of use to a client.
+// to those of use to a client. Its request id is the one that a vendor's support
+// asks for; ours is in X-Weir-Request.
 func (x *exchange) copyHeader(from http.Header) {
 	h := x.w.Header()
 	for name, values := range from {
-		switch name {
-		case "Content-Length", "X-Request-Id":
-		default:
+		if name != "Content-Length" {
 			h[name] = values
 		}
-	}
-	if id := from.Get("X-Request-Id"); id != "" {
-		h.Set("X-Upstream-Request-Id", id)
 	}
 }
 

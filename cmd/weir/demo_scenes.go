@@ -41,7 +41,7 @@ func script() []scene {
 			text: "Write a reminder to my client Marta Lindqvist, marta.lindqvist@fjord.example, phone +44 20 7946 0958. Her IBAN is DE89 3704 0044 0532 0130 00.",
 		},
 		{
-			title: "next turn: the same placeholders, and a tool call", model: "cloud/assistant", keep: true, tools: true,
+			title: "next turn: the same placeholders, and a tool call", model: "cloud/tools", keep: true, tools: true,
 			text: "Now call the tool to send it to Marta Lindqvist.",
 		},
 		{
@@ -281,15 +281,32 @@ func (d *demo) showReceived(name string, calls []*weirtest.Call, always bool) {
 			continue
 		}
 		shown = true
-		for i, l := range chat.Leaves() {
-			p := chat.Places[i]
-			if l.Kind == wire.String && p.Field == "content" && p.Message >= 0 && chat.Messages[p.Message].Role != "system" {
-				d.row(name, chat.Messages[p.Message].Role+": "+oneLine(l.Value))
-			}
-		}
+		d.showMessages(name, chat)
 	}
 	if !shown && always {
 		d.row(name, d.paint.green("nothing"))
+	}
+}
+
+// lastShown is how many of a request's messages are shown.
+const lastShown = 3
+
+func (d *demo) showMessages(name string, chat *wire.Chat) {
+	from := max(0, len(chat.Messages)-lastShown)
+	if from > 0 {
+		d.row(name, d.paint.dim(fmt.Sprintf("(%d earlier messages, then)", from)))
+	}
+	for i, l := range chat.Leaves() {
+		p := chat.Places[i]
+		if l.Kind != wire.String || p.Message < from || chat.Messages[p.Message].Role == "system" {
+			continue
+		}
+		switch p.Field {
+		case "content":
+			d.row(name, chat.Messages[p.Message].Role+": "+oneLine(l.Value))
+		case "arguments":
+			d.row(name, chat.Messages[p.Message].Role+" called "+p.Tool+": "+l.Key+" = "+oneLine(l.Value))
+		}
 	}
 }
 

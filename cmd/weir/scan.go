@@ -146,7 +146,11 @@ func scanAll(ctx context.Context, s *pii.Scanner, data []byte) ([]scanFinding, e
 	if strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") {
 		if d, err := wire.Parse(data, wire.Limits{}, nil); err == nil {
 			for i, l := range d.Leaves() {
-				spans, err := s.Scan(ctx, pii.Text{Value: l.Value, Key: l.Key})
+				key := l.Key
+				if l.Kind == wire.Name {
+					key = "" // a member name is not the value of the member around it
+				}
+				spans, err := s.Scan(ctx, pii.Text{Value: l.Value, Key: key})
 				if err != nil {
 					return nil, err
 				}

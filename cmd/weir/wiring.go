@@ -104,7 +104,7 @@ func loadPolicy(ctx context.Context, cfg *config.Config) (*policy.Policy, error)
 	if err != nil {
 		return nil, err
 	}
-	pol, err := policy.Load(ctx, policy.Options{Dir: dir, Data: data, Timeout: cfg.Policy.Timeout})
+	pol, err := policy.Load(ctx, policy.Options{Dir: dir, Data: data, Labels: labels(), Timeout: cfg.Policy.Timeout})
 	if err != nil {
 		return nil, hinted{fmt.Errorf("load policy: %w", err), "mend the files under policy.dir, or the keys under policy in the configuration"}
 	}
@@ -232,12 +232,15 @@ func (p *parts) frontDoor(ctx context.Context) (*router.Server, error) {
 	})
 }
 
-func newMetrics() *telemetry.Metrics {
+func newMetrics() *telemetry.Metrics { return telemetry.NewMetrics(labels()) }
+
+// labels names all labels that there are.
+func labels() []string {
 	var names []string
 	for _, l := range pii.Labels() {
 		names = append(names, string(l.Label))
 	}
-	return telemetry.NewMetrics(names)
+	return names
 }
 
 // open makes all parts of a front door.

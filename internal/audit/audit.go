@@ -18,13 +18,12 @@ package audit
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
-
-	"crypto/sha256"
 
 	"weir/internal/seal"
 	"weir/internal/store"

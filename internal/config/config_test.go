@@ -139,7 +139,7 @@ upstreams:
 		2, "http://localhost:2/v1", "local",
 		[]string{"a", "b"},
 		"openai", "cloud", "https://api.example/v1", "env:WEIR_OPENAI_SECRET", "o-1", 10 * time.Minute,
-		"openai/gpt-5", "allow", config.Bytes(1 << 20), 256, "env:LAPTOP",
+		"openai/gpt-5", "allow", config.Bytes(1 << 20), 1024, "env:LAPTOP",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -19,7 +19,7 @@ func Default() Config {
 	return Config{
 		Listen:  "127.0.0.1:8642",
 		Hosts:   []string{"localhost", "127.0.0.1", "::1"},
-		Policy:  Policy{Timeout: 250 * time.Millisecond},
+		Policy:  Policy{Timeout: time.Second},
 		Mask:    Mask{Note: true},
 		Store:   Store{Key: Secret{scheme: schemeAuto}, Retention: 24 * time.Hour, Sync: SyncNormal},
 		Log:     Log{Level: "info", Format: "text"},
@@ -28,7 +28,7 @@ func Default() Config {
 		Approvals: Approvals{Timeout: time.Minute},
 		Limits: Limits{
 			BodyBytes:     32 << 20,
-			Concurrent:    256,
+			Concurrent:    1024,
 			Depth:         128,
 			HeaderTimeout: 10 * time.Second,
 			BodyTimeout:   time.Minute,

@@ -121,7 +121,7 @@ func (e *Examined) scan(ctx context.Context, s Scanner, i int, past []turn) {
 		return
 	}
 	e.bytes += len(l.Value)
-	spans, err := s.Scan(ctx, pii.Text{Value: l.Value, Key: l.Key})
+	spans, err := s.Scan(ctx, pii.Text{Value: l.Value, Key: contextOf(l, place)})
 	if err != nil {
 		e.failed = cmp.Or(e.failed, err)
 		e.opaque = append(e.opaque, opaque{Opaque: wire.Opaque{Kind: "unexamined", Source: place.Source, Message: place.Message, Leaf: i}})
@@ -130,6 +130,20 @@ func (e *Examined) scan(ctx context.Context, s Scanner, i int, past []turn) {
 	for _, sp := range spans {
 		e.findings = append(e.findings, t.finding(i, sp, place))
 	}
+}
+
+// contextOf returns the member name that says what a text is. A member name is
+// not the value of the member around it ("password" in a schema holds "type"),
+// and the protocol's own ids are ids whatever they are called.
+func contextOf(l wire.Leaf, place wire.Place) string {
+	if l.Kind == wire.Name || place.Field == "id" {
+		return ""
+	}
+	switch l.Key {
+	case "prompt_cache_key", "safety_identifier", "previous_response_id":
+		return ""
+	}
+	return l.Key
 }
 
 // shortestNumber is the length of the shortest number that could identify

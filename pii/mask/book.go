@@ -73,7 +73,9 @@ func NewBook(key [32]byte, entries []Entry) *Book {
 		nameBy:  map[string]string{},
 	}
 	for _, e := range entries {
-		b.add(e)
+		if e.Token != "" && e.Value != "" { // no book ever issued such a one
+			b.add(e)
+		}
 	}
 	b.stored = len(b.entries)
 	return b
@@ -112,8 +114,8 @@ func (b *Book) Issue(value string, label pii.Label, style Style, taken func(toke
 	return e, nil
 }
 
-// free reports whether token may stand for the value of e. Two forms of one value may
-// have surrogates that differ in letter case as the forms do.
+// free reports whether token may stand for the value of e. Two forms of one
+// value may have surrogates that differ in letter case as the forms do.
 func (b *Book) free(token string, e Entry, taken func(string) bool) bool {
 	folded := strings.ToUpper(token)
 	if i, used := b.tokens[folded]; used {

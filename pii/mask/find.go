@@ -14,20 +14,30 @@ import (
 
 // Find returns where values of the book occur in text: as whole words, in any
 // letter case, across line breaks and characters of no width; of names also
-// each part of three letters or more, in its own letter case. The spans are in
+// each part of three letters or more, in its own letter case. Escapes of JSON
+// and of URLs in the text are read too ("Jane%20Doe"). The spans are in
 // order and do not overlap; where several could, the first and longest counts.
 //
 // Values that would fire by chance are not looked for: fewer than four
 // characters, a number of fewer than six digits, a lower-case word that only
 // helps to identify someone, words of the protocol.
 func (b *Book) Find(text string) []pii.Span {
-	found := b.finder().find(text)
-	spans := make([]pii.Span, len(found))
-	for i, f := range found {
-		spans[i] = pii.Span{
-			Start: f.start, End: f.end, Label: f.label,
-			Score: 1, Rank: pii.RankList, Rule: "known",
+	f := b.finder()
+	if len(f.patterns) == 0 {
+		return nil
+	}
+	var all []occurrence
+	for _, v := range views(text, 1) {
+		for _, o := range f.find(v.text) {
+			all = append(all, occurrence{v.original(o.start), v.original(o.end), o.label})
 		}
+	}
+	var spans []pii.Span
+	for _, o := range apart(all) {
+		spans = append(spans, pii.Span{
+			Start: o.start, End: o.end, Label: o.label,
+			Score: 1, Rank: pii.RankList, Rule: "known",
+		})
 	}
 	return spans
 }
@@ -40,7 +50,7 @@ func (b *Book) finder() *finder {
 		f := &finder{n: len(b.entries)}
 		for _, e := range b.entries {
 			if !b.stands(e.Value) {
-				f.add(e, true)
+				f.add(e, false)
 			}
 		}
 		f.trie.link()
@@ -83,19 +93,26 @@ type occurrence struct {
 	label      pii.Label
 }
 
-// add looks for the value of e, and for the parts of a name if parts is set.
-func (f *finder) add(e Entry, parts bool) {
-	if propagates(e.Label, e.Value) {
+// add looks for the value of e in any letter case, and for the parts of a name
+// in their own. Whole leaves the parts out, and takes a name of one word in its
+// own letter case too: it may have been found as a part.
+func (f *finder) add(e Entry, whole bool) {
+	var parts []string
+	if e.Label == pii.PersonName {
+		parts = nameParts(e.Value)
+	}
+	single := len(parts) == 1 && parts[0] == e.Value
+	if propagates(e.Label, e.Value) && !(whole && single) {
 		for _, form := range forms(e.Value) {
 			if p := f.pattern(form); p != nil && p.any == "" {
 				p.any = e.Label
 			}
 		}
 	}
-	if !parts || e.Label != pii.PersonName {
+	if whole && !single {
 		return
 	}
-	for _, part := range nameParts(e.Value) {
+	for _, part := range parts {
 		for _, form := range forms(part) {
 			if p := f.pattern(form); p != nil {
 				p.exact = append(p.exact, exactForm{form, e.Label})
@@ -145,16 +162,22 @@ func (f *finder) find(text string) []occurrence {
 		}
 		return ok
 	})
+	return apart(all)
+}
+
+// apart sorts occurrences and keeps the first and longest of those that
+// overlap.
+func apart(all []occurrence) []occurrence {
 	slices.SortFunc(all, func(a, b occurrence) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
 	})
-	apart, end := all[:0], 0
+	kept, end := all[:0], 0
 	for _, o := range all {
 		if o.start >= end {
-			apart, end = append(apart, o), o.end
+			kept, end = append(kept, o), o.end
 		}
 	}
-	return apart
+	return kept
 }
 
 // label returns the label of the pattern where it is written so.

@@ -78,6 +78,10 @@ func TestFind(t *testing.T) {
 		{"secret", "pw=tr0ub4dor&3;", []string{"PASSWORD:tr0ub4dor&3"}},
 		{"other scripts fold", "ÜLKER ÖZ", []string{"PERSON_NAME:ÜLKER ÖZ"}},
 		{"short", "in May", nil},
+		{"behind an escape", `{"a":"x\nJane Doe"}`, []string{"PERSON_NAME:Jane Doe"}},
+		{"written with escapes", `"\u00dclker \u00d6z"`, []string{`PERSON_NAME:\u00dclker \u00d6z`}},
+		{"in a URL", "/q/Jane%20Doe?x=%C3%9Clker", []string{"PERSON_NAME:Jane%20Doe", "PERSON_NAME:%C3%9Clker"}},
+		{"in a form", "a=Onyx+Cobalt+Clinic&b=%2B1+415+555+0137", []string{"ORGANIZATION:Onyx+Cobalt+Clinic", "PHONE_NUMBER:%2B1+415+555+0137"}},
 		{"bytes that are no text", "\xff\xfeJane Doe\xff", []string{"PERSON_NAME:Jane Doe"}},
 	}
 	for _, tt := range tests {
@@ -87,6 +91,21 @@ func TestFind(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A name that is a common word is looked for in its own letter case only.
+func TestFindCommonName(t *testing.T) {
+	t.Parallel()
+	b := bookOf(t, value{pii.PersonName, "Will"})
+	if got := found(b, "I will, said Will. WILL"); len(got) != 1 || got[0] != "PERSON_NAME:Will" {
+		t.Errorf("found %v", got)
+	}
+	if _, ok := mask.Leaks([]byte("I will"), b.Entries()); ok {
+		t.Error("a common word leaks")
+	}
+	if _, ok := mask.Leaks([]byte("ask Will"), b.Entries()); !ok {
+		t.Error("the name was missed")
 	}
 }
 

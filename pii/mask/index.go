@@ -64,24 +64,62 @@ func merge(sorted, more []key) []key {
 	return all
 }
 
-// index fills the table that says where a token may begin.
+// index fills the tables that say where a token may begin: they let a scan
+// pass over nearly all of a text without a look at the lists.
 func (r *Restorer) index() {
-	r.first = [256]uint8{'"': special, '\\': special}
+	r.first, r.pairs = [256]uint8{'"': special, '\\': special}, pairs{}
+	mark := func(k key, class, mangled uint8) {
+		a, b := k.name[0], byte(0)
+		if len(k.name) > 1 {
+			b = k.name[1]
+		}
+		r.first[a] |= class
+		r.pairs.add(a, b, mangled != 0)
+		if mangled != 0 && upper(rune(a)) {
+			r.first[a] |= mangled
+			r.first[a-'A'+'a'] |= mangled
+		}
+	}
 	for _, k := range r.known {
-		r.first[k.name[0]] |= beginsExact
+		mark(k, beginsExact, 0)
 	}
 	for _, k := range r.issued {
-		r.first[k.name[0]] |= beginsExact | beginsMangled
-		r.first[k.name[0]-'A'+'a'] |= beginsMangled
+		mark(k, beginsExact, beginsMangled)
 	}
 	for _, k := range r.surrogates {
-		c := k.name[0]
-		r.first[c] |= beginsSurrogate
-		if upper(rune(c)) {
-			r.first[c-'A'+'a'] |= beginsSurrogate
+		mark(k, beginsSurrogate, beginsSurrogate)
+	}
+}
+
+// pairs is a set of two bytes, one bit each.
+type pairs [1 << 10]uint64
+
+// add adds a and b, in any letter case if fold is set. A character of no width
+// (in UTF-8 or as an escape) may follow a, and anything if b is 0.
+func (p *pairs) add(a, b byte, fold bool) {
+	for _, x := range cases(a, fold) {
+		for _, y := range cases(b, fold) {
+			p.set(x, y)
+		}
+		p.set(x, '\\')
+		for y := range 256 {
+			if y >= 0x80 || b == 0 {
+				p.set(x, byte(y))
+			}
 		}
 	}
 }
+
+func cases(c byte, fold bool) []byte {
+	if fold && upper(rune(c)) {
+		return []byte{c, c - 'A' + 'a'}
+	}
+	return []byte{c}
+}
+
+func (p *pairs) set(a, b byte) { p[uint(a)<<2|uint(b)>>6] |= 1 << (b & 63) }
+
+func (p *pairs) has(a, b byte) bool { return p[uint(a)<<2|uint(b)>>6]>>(b&63)&1 != 0 }
 
 // knownStems returns the stems of all labels, the user's own ones included.
 func knownStems() []key {

@@ -105,3 +105,46 @@ func TestLeaksAnyAlignment(t *testing.T) {
 		}
 	})
 }
+
+// What Find finds and Mask replaces, Leaks does not miss: else a request whose
+// masking was right would be stopped.
+func TestMaskedTextDoesNotLeak(t *testing.T) {
+	t.Parallel()
+	names := []string{"Jane Doe", "Vangie", "Will Stone", "王芳", "José Berg", "Nora"}
+	rapid.Check(t, func(t *rapid.T) {
+		style := rapid.SampledFrom([]mask.Style{mask.StylePlaceholder, mask.StyleSurrogate}).Draw(t, "style")
+		words := []string{
+			"Jane Doe", "jane doe", "JANE", "Doe", "doe", "vangie.", "Vangie", "will", "Will", "Stone", "王芳", "JOSÉ BERG", "Jose\u0301", "Nora",
+			"nora", "mira@lumen.example", "x", "12",
+		}
+		between := []string{" ", "\n", "_", "-", "/", "王"}
+		if rapid.Bool().Draw(t, "URL") { // a text has escapes of one kind
+			words = append(words, "Jane%20Doe", "%4Aane")
+			between = append(between, "%20", "+", "%2F")
+		} else {
+			words = append(words, `Jane\nDoe`, `\u004aane`)
+			between = append(between, `\n`, `\"`, `\\`, `\u00a0`)
+		}
+		var text string
+		for range rapid.IntRange(0, 8).Draw(t, "words") {
+			text += rapid.SampledFrom(words).Draw(t, "word") + rapid.SampledFrom(between).Draw(t, "separator")
+		}
+		b := mask.NewBook(testKey, nil)
+		taken := mask.Taken(text)
+		for _, n := range names {
+			if _, err := b.Issue(n, pii.PersonName, style, taken); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := b.Issue("mira@lumen.example", pii.EmailAddress, style, taken); err != nil {
+			t.Fatal(err)
+		}
+		masked, _, err := b.Mask(text, b.Find(text), func(pii.Label) mask.Style { return style }, taken)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, ok := mask.Leaks([]byte(quote(masked)), b.Entries()); ok {
+			t.Fatalf("%s of %q leaks in %q", l, text, masked)
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -61,18 +62,19 @@ func (b *Book) Literals(text string) []pii.Span {
 }
 
 // Taken returns a test for tokens that a restorer would see in one of texts,
-// also in a mangled form. It is what [Book.Issue] wants.
+// also in a mangled form. It is what [Book.Issue] wants: the texts are all that
+// goes out together.
 func Taken(texts ...string) func(token string) bool {
-	var folded []string
-	return func(token string) bool {
-		if folded == nil {
-			folded = make([]string, len(texts))
-			for i, t := range texts {
-				folded[i] = squash(t)
-			}
+	folded := sync.OnceValue(func() []string {
+		all := make([]string, len(texts))
+		for i, t := range texts {
+			all[i] = squash(t)
 		}
+		return all
+	})
+	return func(token string) bool {
 		t := squash(token)
-		return slices.ContainsFunc(folded, func(text string) bool { return strings.Contains(text, t) })
+		return slices.ContainsFunc(folded(), func(text string) bool { return strings.Contains(text, t) })
 	}
 }
 
@@ -93,7 +95,8 @@ var ErrNotReversible = errors.New("masked text does not restore to its original"
 // Mask returns text with spans and literals replaced by tokens, and the
 // entries used. Restoring the result gives text again, which Mask checks
 // before it returns: where a token would run into its neighbours, the span is
-// widened to whole words, and if that does not help, to the whole text.
+// widened to whole words, and if that does not help, to the whole text. Within
+// a word a placeholder takes the place of a surrogate.
 //
 // Spans may overlap and come in any order. Style says how to mask a label; nil
 // means placeholders. Taken is as for [Book.Issue].
@@ -194,7 +197,8 @@ func touching(text string, a, b segmentOf) bool {
 }
 
 // widen moves the ends of s outwards to where its token can be told from what
-// is beside it.
+// is beside it. A surrogate needs words of its own; where it cannot have them,
+// a placeholder, which bears more, takes its place.
 func widen(text string, s segmentOf) segmentOf {
 	for s.start > 0 && !utf8.RuneStart(text[s.start]) {
 		s.start--
@@ -202,16 +206,18 @@ func widen(text string, s segmentOf) segmentOf {
 	for s.end < len(text) && !utf8.RuneStart(text[s.end]) {
 		s.end++
 	}
-	inner, _ := utf8.DecodeRuneInString(text[s.start:])
-	before, _ := utf8.DecodeLastRuneInString(text[:s.start])
-	if s.start > 0 && (s.style == StylePlaceholder && upper(before) ||
-		s.style != StylePlaceholder && wordRune(before) && letterOrDigit(inner)) {
-		s.start -= len(text[:s.start]) - len(strings.TrimRightFunc(text[:s.start], wordRune))
-	}
-	inner, _ = utf8.DecodeLastRuneInString(text[:s.end])
+	before := lastRune(text[:s.start])
 	after, _ := utf8.DecodeRuneInString(text[s.end:])
-	if s.end < len(text) && (s.style == StylePlaceholder && !freeEnd(text[s.end:]) ||
-		s.style != StylePlaceholder && wordRune(after) && letterOrDigit(inner)) {
+	if s.style == StyleSurrogate && (wordRune(before) || s.end < len(text) && wordRune(after)) {
+		s.style = StylePlaceholder
+	}
+	if s.style == StyleSurrogate {
+		return s
+	}
+	if upper(before) {
+		s.start = len(strings.TrimRightFunc(text[:s.start], wordRune))
+	}
+	if !freeEnd(text[s.end:]) {
 		s.end = len(text) - len(strings.TrimLeftFunc(text[s.end:], wordRune))
 	}
 	return s

@@ -26,10 +26,19 @@ type key struct {
 // narrow returns the keys that have the byte c at depth, of keys that agree in
 // all bytes before.
 func narrow(keys []key, depth int, c byte) []key {
-	from := sort.Search(len(keys), func(i int) bool { return depth < len(keys[i].name) && keys[i].name[depth] >= c })
-	keys = keys[from:]
-	to := sort.Search(len(keys), func(i int) bool { return keys[i].name[depth] > c })
-	return keys[:to]
+	for len(keys) > 0 && len(keys[0].name) <= depth {
+		keys = keys[1:]
+	}
+	if len(keys) == 0 || c < keys[0].name[depth] || c > keys[len(keys)-1].name[depth] {
+		return nil
+	}
+	if keys[0].name[depth] < c {
+		keys = keys[sort.Search(len(keys), func(i int) bool { return keys[i].name[depth] >= c }):]
+	}
+	if keys[len(keys)-1].name[depth] > c {
+		keys = keys[:sort.Search(len(keys), func(i int) bool { return keys[i].name[depth] > c })]
+	}
+	return keys
 }
 
 type status uint8
@@ -50,16 +59,19 @@ type match struct {
 	repaired bool
 }
 
-// match looks for a token that begins at offset i, behind the character prev.
-// Of a placeholder and a surrogate at the same place the longer one counts.
-func (r *Restorer) match(c *cursor, i int, prev rune) match {
-	p := r.placeholder(c, i, prev)
-	if len(r.surrogates) == 0 || p.status == needMore {
-		return p
+// match looks for a token that begins at offset i, behind the character prev,
+// with a byte of this class. Of a placeholder and a surrogate at the same place
+// the longer one counts.
+func (r *Restorer) match(c *cursor, i int, prev rune, class uint8) (m match) {
+	if class&beginsExact != 0 && !upper(prev) || class&beginsMangled != 0 && !alnum(prev) {
+		m = r.placeholder(c, i, prev)
+	}
+	if class&beginsSurrogate == 0 || m.status == needMore {
+		return m
 	}
 	s := r.surrogate(c, i, prev)
-	if s.status == none || s.status == hit && p.status == hit && p.end >= s.end {
-		return p
+	if s.status == none || s.status == hit && m.status == hit && m.end >= s.end {
+		return m
 	}
 	return s
 }
@@ -72,13 +84,9 @@ type stemEnd struct {
 }
 
 // placeholder matches STEM_CODE. Exactly as minted it may stand in the middle
-// of an identifier; mangled it must be a word of its own. In the letter case
-// that nobody writes by chance an upper-case letter in front makes it the end
-// of some longer token.
+// of an identifier; mangled it must be a word of its own. Behind an upper-case
+// letter it would be the end of some longer token, and match does not ask.
 func (r *Restorer) placeholder(c *cursor, start int, prev rune) match {
-	if upper(prev) {
-		return match{}
-	}
 	var ends [4]stemEnd // no more than two stems begin alike
 	n, exact := 0, true
 	issued, known := r.issued, r.known
@@ -283,8 +291,8 @@ func pick(c *cursor, start, end int, keys []key, depth int) match {
 	for len(keys) > 0 && len(keys[len(keys)-1].name) != depth {
 		keys = keys[:len(keys)-1]
 	}
-	for _, part := range [...]bool{false, true} {
-		for _, exact := range [...]bool{true, false} {
+	for _, exact := range [...]bool{true, false} {
+		for _, part := range [...]bool{false, true} {
 			if e, ok := only(keys, part, exact, string(written)); ok {
 				return match{status: hit, end: end, entry: e, repaired: !exact}
 			}

@@ -43,8 +43,11 @@ const keptInNames = " mr mrs ms miss mme mlle dr prof sir lord lady rev herr fra
 // isName reports whether a piece of splitWords is a name proper.
 func isName(piece string) bool {
 	r, _ := utf8.DecodeRuneInString(piece)
-	return unicode.IsLetter(r) && utf8.RuneCountInString(piece) > 1 &&
-		!strings.Contains(keptInNames, " "+strings.ToLower(piece)+" ")
+	return unicode.IsLetter(r) && utf8.RuneCountInString(piece) > 1 && !isTitle(piece)
+}
+
+func isTitle(piece string) bool {
+	return strings.Contains(keptInNames, " "+strings.ToLower(piece)+" ")
 }
 
 // nameFor makes a name of as many words as value, each drawn for its word: the
@@ -64,7 +67,7 @@ func (b *Book) nameFor(value string, attempt int) string {
 	lists := names()
 	for i, p := range pieces {
 		if !isName(p) {
-			if r, _ := utf8.DecodeRuneInString(p); unicode.IsLetter(r) && utf8.RuneCountInString(p) == 1 {
+			if !isTitle(p) { // an initial, or what is no name at all
 				pieces[i] = newDraw(&b.key, "initial", p).shape(p)
 			}
 			continue

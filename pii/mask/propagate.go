@@ -13,6 +13,7 @@ const (
 	minPropagated = 4 // characters
 	minDigits     = 6 // of a plain number
 	minNamePart   = 3 // letters
+	maxName       = 6 // words: a longer "name" is a text that had to be masked whole
 )
 
 // protocolWords stand in every request whoever writes it. A user called "user"
@@ -52,7 +53,7 @@ func propagates(label pii.Label, value string) bool {
 		return false
 	case letters == 0 && digits < minDigits:
 		return false
-	case isProtocolWord(value):
+	case isProtocolWord(value), label == pii.PersonName && isCommon(strings.ToLower(value)):
 		return false
 	}
 	info, _ := pii.Lookup(label)
@@ -75,13 +76,20 @@ const notNames = " Mr Mrs Miss Mme Mlle Dr Prof Sir Madam Lord Lady Rev Fr Herr 
 	" waters west wise wolf worth and the for von van der den del des dos das bin ibn april june august carter" +
 	" sandy sky amber dawn ivy jade olive ruby pearl violet robin jay jean carol holly iris "
 
+func isCommon(word string) bool {
+	return !strings.ContainsRune(word, ' ') && strings.Contains(notNames, " "+word+" ")
+}
+
 // nameParts returns the parts of a name that are looked for by themselves.
 func nameParts(value string) []string {
 	words := strings.FieldsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || r == ',' })
+	if len(words) > maxName {
+		return nil
+	}
 	var parts []string
 	for _, w := range words {
-		w = strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) })
-		if utf8.RuneCountInString(w) < minNamePart || strings.Contains(notNames, " "+w+" ") || isProtocolWord(w) {
+		w = strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
+		if utf8.RuneCountInString(w) < minNamePart || isCommon(w) || isProtocolWord(w) {
 			continue
 		}
 		parts = append(parts, w)

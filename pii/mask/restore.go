@@ -38,6 +38,7 @@ type Restorer struct {
 	issued     []key // stems that have codes
 	surrogates []key
 	first      [256]uint8 // what a byte may begin, see the bits below
+	pairs      pairs      // the two bytes that a token may begin with
 }
 
 const (

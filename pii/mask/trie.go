@@ -106,21 +106,25 @@ func (t *trie) walk(text string, found func(start, end int, pattern int32) bool)
 		}
 		begin := i
 		i += n
-		if at == 0 {
+		inside := word
+		if word = wordRune(r); at == 0 {
 			// A match begins with a word, so the inside of one is passed over.
-			inside := word
-			word, space = wordRune(r), false
-			if inside && word {
+			if inside && word || n == 1 && r < utf8.RuneSelf && t.root[toUpper(r)] == 0 {
 				continue
 			}
-		} else {
-			word = wordRune(r)
+			space = false
 		}
-		if zeroWidth(r) || space && unicode.IsSpace(r) {
+		if n > 1 && zeroWidth(r) || space && unicode.IsSpace(r) {
 			continue
 		}
 		space = unicode.IsSpace(r)
-		for _, b := range appendFolded(buf[:0], r, text[begin:i]) {
+		folded := buf[:1]
+		if r < utf8.RuneSelf && !space {
+			buf[0] = byte(toUpper(r))
+		} else {
+			folded = appendFolded(buf[:0], r, text[begin:i])
+		}
+		for _, b := range folded {
 			ring[fed&mask] = int32(begin)
 			fed++
 			at = t.step(at, b)

@@ -33,7 +33,7 @@ func (s *Set) emails(t *text, out *findings) {
 			continue
 		}
 		local, domain := t.s[start:at], t.s[at+1:end]
-		if userAtHost(local) || oneOf("you@example.com your@example.com your.email@example.com youremail@example.com name@example.com email@example.com someone@example.com", t.s[start:end]) {
+		if userAtHost(local) || strings.HasSuffix(t.s[:start], "://") || oneOf("you@example.com your@example.com your.email@example.com youremail@example.com name@example.com email@example.com someone@example.com", t.s[start:end]) {
 			continue
 		}
 		switch {

@@ -51,7 +51,7 @@ func follow(s string, i int, loose bool) (link, bool) {
 		case (c == '\n' || c == '\r') && l.strong:
 			l.tight = false
 			i++
-		case (c == '.' || c == '/' || c == '-' || c == '_') && i > 0 && byteClass[s[i-1]] != byteOther:
+		case (c == '.' && abbreviated(s, i) || c == '/' || c == '-' || c == '_') && i > 0 && byteClass[s[i-1]] != byteOther:
 			i++
 		case c == '-' && i > 0 && s[i-1] == ' ' && i+1 < limit && s[i+1] == ' ':
 			i++
@@ -68,6 +68,15 @@ func follow(s string, i int, loose bool) (link, bool) {
 		}
 	}
 	return l, false
+}
+
+// abbreviated reports a dot that ends a short word, as in "no.".
+func abbreviated(s string, dot int) bool {
+	i := dot
+	for i > 0 && byteClass[s[i-1]] != byteOther {
+		i--
+	}
+	return dot-i <= 4
 }
 
 // filler reports whether the word at i stands between a phrase and its value,
@@ -91,7 +100,7 @@ func (l *link) filler(s string, i int, loose bool) (int, bool) {
 	case strings.Contains(verbs, word):
 		l.is = true
 	case strings.Contains(fillers, word):
-	case loose && !l.is && !l.strong && s[i:end] == strings.ToLower(s[i:end]):
+	case loose && !l.is && !l.strong && s[i:end] == strings.ToLower(s[i:end]) && word != " it " && word != " me ":
 	default:
 		return i, false
 	}

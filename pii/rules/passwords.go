@@ -81,7 +81,10 @@ func secretExtent(t *text, l link) (start, end int, quoted bool) {
 		return l.at, len(t.s), true // the member's whole value
 	}
 	end = t.token(l.at)
-	return l.at, trimEnd(t.s, l.at, end), false
+	for end > l.at && strings.IndexByte(".,:", t.s[end-1]) >= 0 {
+		end--
+	}
+	return l.at, end, false
 }
 
 // wordRun returns the length of a run of 12 to 24 small words at i, as a
@@ -123,7 +126,7 @@ func (s *Set) notSecret(t *text, l link, v string, end int, quoted bool) bool {
 	if strings.ContainsAny(v, "()[]{}") && !strings.ContainsAny(v, "0123456789!@#%^&*") || next == '(' || next == '[' {
 		return true
 	}
-	if strings.HasPrefix(v, "process.env") || strings.HasPrefix(v, "os.") || strings.HasPrefix(v, "http://") || strings.HasPrefix(v, "https://") || strings.HasPrefix(v, "--") || strings.Contains(v, "::") {
+	if strings.HasPrefix(v, "process.env") || strings.HasPrefix(v, "os.") || strings.HasPrefix(v, "//") || strings.HasPrefix(v, "http://") || strings.HasPrefix(v, "https://") || strings.HasPrefix(v, "--") || strings.Contains(v, "::") {
 		return true
 	}
 	if !plainName(v) {
@@ -198,10 +201,13 @@ func (s *Set) looksSecret(v string) bool {
 }
 
 // weakNames are words that name a secret only among much else.
-const weakNames = " key keys secret secrets token tokens session cookie sid authorization oauth bearer license key licence key "
+const weakNames = " api auth credential credentials key keys secret secrets token tokens session cookie sid authorization oauth bearer license key licence key "
 
 func (s *Set) namedSecret(t *text, h hit, rule string, least float64, out *findings) {
 	l, ok := follow(t.s, int(h.end), false)
+	if h.start > 0 && t.s[h.start-1] == '-' && l.words == 0 {
+		l.strong = true // an option of a command: --token X
+	}
 	if !ok || l.at < t.key || !l.strong && !l.is {
 		return
 	}
@@ -210,6 +216,9 @@ func (s *Set) namedSecret(t *text, h hit, rule string, least float64, out *findi
 	size, weak := 8, strings.Contains(weakNames, " "+lowerASCII(t.s[h.start:h.end])+" ")
 	if weak {
 		size = 16
+		if mixed(v) {
+			size = 12
+		}
 		// STRIPE_KEY=, user_token: the word is the last of a longer name.
 		if h.start > 0 && (t.s[h.start-1] == '_' || t.s[h.start-1] == '-') {
 			size = 12
@@ -225,6 +234,15 @@ func (s *Set) namedSecret(t *text, h hit, rule string, least float64, out *findi
 		return
 	}
 	out.add(t, start, end, s.own[rule], 0.82, pii.RankContext)
+}
+
+// mixed reports capitals, small letters and two digits.
+func mixed(v string) bool {
+	var n [8]int
+	for i := range len(v) {
+		n[byteClass[v[i]]]++
+	}
+	return n[byteUpper] > 0 && n[byteLower] > 0 && n[byteDigit] >= 2
 }
 
 func b2i(b bool) int {

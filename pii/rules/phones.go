@@ -95,7 +95,7 @@ func readNumber(t *text, i int) (number, int, bool) {
 
 func phoneSeparator(sep string) bool {
 	switch sep {
-	case " ", "-", ".", "/", ") ", ")", ")-", " (", "(", " - ", " / ", "-(", "(0)", " (0) ":
+	case " ", "-", ".", "/", ") ", ")", ")-", " (", "(", " / ", "-(", "(0)", " (0) ":
 		return true
 	}
 	return false

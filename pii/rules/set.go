@@ -46,7 +46,7 @@ type Set struct {
 	vocab   *vocab
 	index   idIndex
 	keyed   []*keyedRule
-	byClass [128][]*keyedRule
+	byClass [maxClasses][]*keyedRule
 	tokens  tokenIndex
 	traits  traitIndex
 	people  people

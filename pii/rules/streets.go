@@ -9,9 +9,9 @@ import (
 // streetPatterns are the ways in which countries write an address. They are run
 // only around a word for a kind of street, or a postcode.
 type streetPatterns struct {
-	english, words, compound, typed, box, han, japan, korea *pattern
-	counts                                                  *pattern // what only looks like an address
-	postcodes                                               []*pattern
+	english, words, compound, german, typed, box, han, japan, korea *pattern
+	counts                                                          *pattern // what only looks like an address
+	postcodes                                                       []*pattern
 }
 
 // What follows the street in the order of many countries.
@@ -29,6 +29,7 @@ func newStreetPatterns() streetPatterns {
 		english:  &pattern{source: `(?:(?:Flat|Apt|Apartment|Unit|Suite|Ste)\.? ?\w{1,5},? )?\d{1,5}(?:-\d{1,4})?[A-Za-z]?,? (?:[NSEW]\.? |North |South |East |West )?(?:(?:[A-Z][\p{L}'.-]*|\d{1,3}(?:st|nd|rd|th)|of|the) ){1,4}(?i:Street|St|Road|Rd|Avenue|Ave|Av|Lane|Ln|Drive|Dr|Court|Ct|Boulevard|Blvd|Way|Place|Pl|Close|Crescent|Terrace|Gardens|Grove|Square|Sq|Circle|Cir|Highway|Hwy|Parkway|Pkwy|Trail|Alley|Row|Mews|Hill|Walk|Nagar|Marg|Loop|Plaza|Quay|Rise|Park|Turnpike|Expressway|Broadway)\b\.?(?: (?:NW|NE|SW|SE|N|S|E|W)\b)?` + tail},
 		words:    &pattern{source: `(?:Flat|Apt|Apartment|Unit|Suite|House|Plot|Door)\.? (?:No\.? ?)?\w{1,5},? (?:[A-Z][\p{L}'.-]* ){1,3}(?:Nagar|Marg|Road|Rd|Street|St|Lane|Colony|Layout|Park)\b` + tail},
 		compound: &pattern{source: `(?:\p{Lu}[\p{L}.-]+[ -]){0,2}\p{Lu}[\p{L}-]*(?:straße|strasse|str\.|weg|platz|allee|gasse|ring|damm|ufer|straat|laan|plein|gracht|kade|singel|dijk|gatan|vägen|gränd|vej|gade|veien|gata|katu|tie|steig|chaussee) \d{1,4} ?(?:[a-zA-Z]\b)?(?:[-/]\d{1,4})?(?:(?:,| -)? ?(?:\d{4} ?[A-Z]{2}|[A-Z]{1,2}-\d{4,5}|\d{3} ?\d{2}|\d{4,5}) ` + cityPart + `)?`},
+		german:   &pattern{source: `(?:Am|An der|Auf der|Im|Zur|Zum|In der) \p{Lu}[\p{L}-]+ \d{1,4} ?(?:[a-z]\b)?,? (?:D-)?\d{5} ` + cityPart},
 		typed:    &pattern{source: `(?:(?:\d{1,4}(?: ?(?:bis|ter|[a-zA-Z]))?),? )?\b(?i:rue|avenue|boulevard|bd|chemin|allée|impasse|quai|place|route|c/|calle|avenida|avda\.?|av\.|paseo|plaza|carrer|via|viale|v\.le|piazza|p\.za|corso|vicolo|largo|rua|travessa|praça|estrada|ul\.|ulica|al\.|aleja|os\.|pl\.|am|an der|auf der|im|zur|zum|οδός)(?: (?:de la|de l'|des|du|de los|de las|della|dello|dei|degli|delle|del|de|di|da|do|dos|das|d'|den|dem|der|św\.)| ?)?\.? ?(?:\p{Lu}[\p{L}'’.-]*|[IVX]+|\d{1,2})(?: (?:\p{Lu}[\p{L}'’.-]*|de|del|la|y|e|di|da|do|dos|i|et|\d{1,2}))*(?:,? ?(?:n[º°o]\.? ?|nr\.? ?)?\d{1,4} ?(?:/\d{1,4}|bis\b|[a-zA-Z]\b)?)?(?:,? (?:\d{1,2}[º°ªo]? ?[A-Z]?|piso \d+|m\. ?\d+|lok\. ?\w+)\b)?(?:,? (?:\d{2}-\d{3}|\d{4}-\d{3}|\d{5}|\d{4}) ` + cityPart + `)?`},
 		box:      &pattern{source: `(?i:P\.? ?O\.? ?Box|Postfach|Apartado|Boîte postale|Casella postale|Postbus) \d{1,6}(?:,? ` + cityPart + `)?`},
 		han:      &pattern{source: `(?:[\p{Han}]{2,8}(?:省|自治区))?(?:[\p{Han}]{2,7}市)?(?:[\p{Han}]{1,6}(?:区|县|區|縣|镇|乡))?[\p{Han}]{1,10}(?:路|街|巷|道|弄|村|大道)[\p{Han}\d]{0,6}?\d{1,5}[号號](?:[\p{Han}]{0,8}?\d{1,4}(?:栋|幢|楼|座|单元|室|层|號))*`},
@@ -93,6 +94,8 @@ func (s *Set) streetPattern(t *text, h hit) *pattern {
 		return s.street.english
 	case h.set.has(s.c.lead) && j < len(t.words) && int(t.words[j].start)-int(h.end) <= 3 && (t.words[j].is(capital) || t.words[j].is(hasWide) || t.words[j].len() <= 5) && numberNear(t, i, j):
 		return s.street.typed
+	case h.set.has(s.c.germanLead) && t.words[i].is(capital) && j+1 < len(t.words) && t.words[j].is(capital) && t.words[j+1].is(hasDigit):
+		return s.street.german
 	case h.set.has(s.c.pobox) && j < len(t.words) && t.words[j].numeric():
 		return s.street.box
 	case h.set.has(s.c.unit) && t.words[i].is(capital) && j < len(t.words) && t.words[j].is(hasDigit):

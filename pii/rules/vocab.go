@@ -64,8 +64,8 @@ func newVocab(source, lists []byte) (*vocab, error) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	if len(names) > 127 {
-		return nil, fmt.Errorf("vocabulary: %d classes, at most 127", len(names))
+	if len(names) >= maxClasses {
+		return nil, fmt.Errorf("vocabulary: %d classes, at most %d", len(names), maxClasses-1)
 	}
 	for i, name := range names {
 		v.classes[name] = class(i + 1)

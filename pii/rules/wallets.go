@@ -22,8 +22,12 @@ func (s *Set) wallets(t *text, out *findings) {
 		v := t.s[start:end]
 		switch {
 		case v[0] == '0' && n == 42 && v[1]|0x20 == 'x':
-			if hexWord(v[2:]) && eip55(v[2:]) {
+			switch {
+			case !hexWord(v[2:]):
+			case eip55(v[2:]):
 				out.add(t, start, end, s.own["wallet"], 0.97, pii.RankChecksum)
+			case t.context(start, end, 60, 40).has(s.c.wallet):
+				out.add(t, start, end, s.own["wallet"], 0.8, pii.RankContext)
 			}
 		case strings.HasPrefix(v, "bc1") || strings.HasPrefix(v, "tb1") || strings.HasPrefix(v, "ltc1") || strings.HasPrefix(v, "BC1"):
 			if bech32(v) {
