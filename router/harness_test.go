@@ -2,14 +2,18 @@ package router_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
+	stdlog "log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +23,7 @@ import (
 	"weir/internal/seal"
 	"weir/internal/store/sqlite"
 	"weir/internal/task"
+	"weir/internal/telemetry"
 	"weir/internal/weirtest"
 	"weir/pii"
 	"weir/policy"
@@ -39,43 +44,61 @@ const (
 // words is a classifier that finds fixed values. It stands for the real one in
 // tests of what happens to findings.
 type words struct {
-	mu   sync.Mutex
-	fail error
-	seen int // bytes classified
+	also map[string]pii.Label // more values
+	// before, if set, is called with each text; its error is the result.
+	before func(ctx context.Context, t pii.Text) error
+	seen   atomic.Int64 // bytes classified
 }
 
 func (w *words) Scan(ctx context.Context, t pii.Text) ([]pii.Span, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.seen += len(t.Value)
-	if w.fail != nil {
-		return nil, w.fail
+	w.seen.Add(int64(len(t.Value)))
+	if w.before != nil {
+		if err := w.before(ctx, t); err != nil {
+			return nil, err
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	var out []pii.Span
-	for value, label := range map[string]pii.Label{
+	for _, known := range []map[string]pii.Label{{
 		email: pii.EmailAddress, person: pii.PersonName, ssn: pii.SocialSecurityNumber,
 		password: pii.Password, illness: pii.HealthData,
-	} {
-		for at := 0; ; {
-			i := strings.Index(t.Value[at:], value)
-			if i < 0 {
-				break
-			}
-			out = append(out, pii.Span{Start: at + i, End: at + i + len(value), Label: label, Score: 1, Rank: pii.RankChecksum, Rule: "words"})
-			at += i + len(value)
+	}, w.also} {
+		for value, label := range known {
+			out = append(out, occurrences(t.Value, value, label)...)
 		}
 	}
-	return out, nil
+	return settled(out), nil
+}
+
+func occurrences(text, value string, label pii.Label) (out []pii.Span) {
+	for at := 0; ; {
+		i := strings.Index(text[at:], value)
+		if i < 0 {
+			return out
+		}
+		out = append(out, pii.Span{Start: at + i, End: at + i + len(value), Label: label, Score: 1, Rank: pii.RankChecksum, Rule: "words"})
+		at += i + len(value)
+	}
+}
+
+// settled leaves of overlapping spans the first and longest, as a scanner does.
+func settled(spans []pii.Span) (out []pii.Span) {
+	slices.SortFunc(spans, func(a, b pii.Span) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
+	for _, s := range spans {
+		if len(out) == 0 || s.Start >= out[len(out)-1].End {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 func (*words) Version() string { return "words-1" }
 
 // house is a whole front door with stand-ins behind it.
 type house struct {
-	t            *testing.T
+	t            testing.TB
 	words        *words
 	cloud, local *weirtest.StandIn
 	server       *router.Server
@@ -86,8 +109,10 @@ type house struct {
 	audit        *audit.Log
 	approvals    *approve.Desk
 	tasks        *task.Tasks
-	dir          string
-	key          [32]byte
+	// close ends the house, as the end of the process would.
+	close func()
+	dir   string
+	key   [32]byte
 }
 
 type plan struct {
@@ -97,15 +122,43 @@ type plan struct {
 	policy       string // data.yaml laid over the shipped one
 	options      router.Options
 	decider      gate.Decider
+	gate         gate.Options
 	store        sqlite.Options
 	caps         router.Caps
+	also         map[string]pii.Label // see words
+	before       func(ctx context.Context, t pii.Text) error
+	// cloudServer, if set, is the cloud in place of a stand-in.
+	cloudServer http.HandlerFunc
+	// wrap, if set, gets the cloud upstream to put something around it.
+	wrap func(router.Cloud) router.Cloud
 }
 
-func open(t *testing.T, p plan) *house {
+func open(t testing.TB, p plan) *house {
 	t.Helper()
-	h := &house{t: t, words: &words{}, log: &bytes.Buffer{}, logMu: &sync.Mutex{}, dir: t.TempDir(), key: [32]byte{7}}
+	h := &house{t: t, words: &words{also: p.also, before: p.before}, log: &bytes.Buffer{}, logMu: &sync.Mutex{}, dir: t.TempDir(), key: [32]byte{7}}
 	h.build(p)
 	return h
+}
+
+// shipped is the policy as it is shipped, which takes a while to prepare. The
+// limit is far off: a busy machine must not change a decision.
+var shipped = sync.OnceValues(func() (*policy.Policy, error) {
+	return policy.Load(context.Background(), policy.Options{Timeout: time.Minute})
+})
+
+func loadPolicy(t testing.TB, data string) gate.Decider {
+	t.Helper()
+	var pol *policy.Policy
+	var err error
+	if data == "" {
+		pol, err = shipped()
+	} else {
+		pol, err = policy.Load(t.Context(), policy.Options{Data: []byte(data), Timeout: time.Minute})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pol
 }
 
 func (h *house) build(p plan) {
@@ -117,34 +170,30 @@ func (h *house) build(p plan) {
 			t.Fatal(err)
 		}
 	}
-	log := slog.New(slog.NewTextHandler(lockedWriter{h.logMu, h.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	log, err := telemetry.NewLogger(lockedWriter{h.logMu, h.log}, "debug", "text")
+	must(err)
 	keys, err := seal.New(h.key)
 	must(err)
 	h.db, err = sqlite.Open(t.Context(), filepath.Join(h.dir, "weir.db"), p.store)
 	must(err)
-	t.Cleanup(func() { h.db.Close() })
 	h.audit, err = audit.New(t.Context(), h.db, keys)
 	must(err)
 	h.tasks = task.New(h.db, keys, task.Options{})
 	h.approvals = approve.New(h.db, keys)
 	decider := p.decider
 	if decider == nil {
-		// The limit is far off: a busy machine must not change a decision.
-		pol, err := policy.Load(t.Context(), policy.Options{Data: []byte(p.policy), Timeout: time.Minute})
-		must(err)
-		decider = pol
+		decider = loadPolicy(t, p.policy)
 	}
 	routes := &router.Routes{}
 	if !p.noCloud {
-		p.cloud.Kind = "cloud"
-		h.cloud, err = weirtest.Start(p.cloud)
-		must(err)
-		t.Cleanup(func() { h.cloud.Close() })
 		if p.caps.Models == nil {
 			p.caps.Models = []string{"m"}
 		}
-		srv := h.upstream("sky", upstream.Cloud, h.cloud.URL(), log)
-		routes.Clouds = []router.CloudUpstream{{Cloud: cloudUpstream{upstream.CloudServer{Server: srv}}, Caps: p.caps}}
+		var c router.Cloud = cloudUpstream{upstream.CloudServer{Server: h.upstream("sky", upstream.Cloud, h.startCloud(p), log)}}
+		if p.wrap != nil {
+			c = p.wrap(c)
+		}
+		routes.Clouds = []router.CloudUpstream{{Cloud: c, Caps: p.caps}}
 	}
 	if !p.noLocal {
 		p.local.Kind = "local"
@@ -154,14 +203,50 @@ func (h *house) build(p plan) {
 		srv := h.upstream("desk", upstream.Local, h.local.URL(), log)
 		routes.Locals = []router.LocalUpstream{{Local: localUpstream{upstream.LocalServer{Server: srv}}, Caps: router.Caps{Models: []string{"m"}}}}
 	}
+	var labels []string
+	for _, l := range pii.Labels() {
+		labels = append(labels, string(l.Label))
+	}
+	metrics := telemetry.NewMetrics(labels)
 	h.server, err = router.New(router.Parts{
-		Routes: routes, Gate: gate.New(h.words, decider, gate.Options{}), Tasks: h.tasks, Audit: h.audit,
-		Approvals: h.approvals, Log: log,
+		Routes: routes, Gate: gate.New(h.words, decider, p.gate), Tasks: h.tasks, Audit: h.audit,
+		Approvals: h.approvals, Log: log, Metrics: metrics, MetricsPage: metrics.Handler(log),
 	}, p.options)
 	must(err)
-	h.http = httptest.NewServer(h.server.Handler())
-	t.Cleanup(h.server.Close)
-	t.Cleanup(h.http.Close)
+	h.http = httptest.NewUnstartedServer(h.server.Handler())
+	// What the server says on its own must not hold content either.
+	h.http.Config.ErrorLog = stdlog.New(lockedWriter{h.logMu, h.log}, "", 0)
+	h.http.Start()
+	h.close = sync.OnceFunc(func() {
+		h.http.Close()
+		h.server.Close()
+		h.db.Close()
+	})
+	t.Cleanup(h.close)
+}
+
+// startCloud starts what stands for the cloud and returns its base URL.
+func (h *house) startCloud(p plan) string {
+	if p.cloudServer != nil {
+		srv := httptest.NewServer(p.cloudServer)
+		h.t.Cleanup(srv.Close)
+		return srv.URL + "/v1"
+	}
+	p.cloud.Kind = "cloud"
+	s, err := weirtest.Start(p.cloud)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { s.Close() })
+	h.cloud = s
+	return s.URL()
+}
+
+// logged returns what was logged so far.
+func (h *house) logged() string {
+	h.logMu.Lock()
+	defer h.logMu.Unlock()
+	return h.log.String()
 }
 
 func (h *house) upstream(name string, kind upstream.Kind, url string, log *slog.Logger) *upstream.Server {

@@ -1,6 +1,7 @@
 package router_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -141,8 +142,9 @@ func TestAskUser(t *testing.T) {
 		t.Run(tc.choice, func(t *testing.T) {
 			t.Parallel()
 			h := open(t, plan{cloud: echo(), local: echo()})
-			go h.answer(tc.choice, "once")
+			answered := h.answer(tc.choice, "once")
 			a := h.post(user("gpt-x", "What helps against "+illness+"?"))
+			<-answered
 			if a.header.Get("X-Weir-Placement") != tc.placement {
 				t.Fatalf("placement %q, %d %s", a.header.Get("X-Weir-Placement"), a.status, a.body)
 			}
@@ -159,8 +161,9 @@ func TestAskUser(t *testing.T) {
 func TestAskUserWhileStreaming(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{cloud: echo(), noLocal: true})
-	go h.answer("mask", "once")
+	answered := h.answer("mask", "once")
 	a := h.post(user("gpt-x", "What helps against "+illness+"?", stream))
+	<-answered
 	if text := contentOf(t, a, true); text != "What helps against "+illness+"?" {
 		t.Errorf("reply %q", text)
 	}
@@ -175,8 +178,9 @@ func TestAnswersAreRemembered(t *testing.T) {
 	t.Parallel()
 	for _, scope := range []string{"task", "always"} {
 		h := open(t, plan{cloud: echo(), noLocal: true})
-		go h.answer("mask", scope)
+		answered := h.answer("mask", scope)
 		h.post(user("gpt-x", "What helps against "+illness+"?"), "X-Weir-Task", "t-1")
+		<-answered
 		other := "t-1"
 		if scope == "always" {
 			other = "t-2"
@@ -188,18 +192,37 @@ func TestAnswersAreRemembered(t *testing.T) {
 	}
 }
 
-// answer waits for a question and answers it.
-func (h *house) answer(choice, scope string) {
-	for {
-		changed := h.approvals.Changed()
-		if open := h.approvals.Pending(h.t.Context()); len(open) > 0 {
-			h.postTo("/v1/weir/approvals/"+open[0].ID, `{"choice":"`+choice+`","scope":"`+scope+`"}`)
-			return
+// answer waits for a question and answers it. The channel is closed when the
+// answer was taken: a test waits for that, since its reply may come first.
+func (h *house) answer(choice, scope string) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			changed := h.approvals.Changed()
+			if open := h.approvals.Pending(h.t.Context()); len(open) > 0 {
+				h.reply(open[0].ID, choice, scope)
+				return
+			}
+			select {
+			case <-changed:
+			case <-h.t.Context().Done():
+				return
+			}
 		}
-		select {
-		case <-changed:
-		case <-h.t.Context().Done():
-			return
-		}
+	}()
+	return done
+}
+
+func (h *house) reply(id, choice, scope string) {
+	body := `{"choice":"` + choice + `","scope":"` + scope + `"}`
+	resp, err := http.Post(h.http.URL+"/v1/weir/approvals/"+id, "application/json", strings.NewReader(body)) //nolint:noctx // in a goroutine of the test's own length
+	if err != nil {
+		h.t.Errorf("answer: %v", err)
+		return
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusNoContent {
+		h.t.Errorf("answer: status %d", resp.StatusCode)
 	}
 }
