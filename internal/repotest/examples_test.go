@@ -162,16 +162,17 @@ func found(tool string) bool {
 func TestClients(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		name string
-		need string
-		dir  string
-		run  []string
-		want []string
+		name  string
+		need  string
+		dir   string
+		model string // of the stand-in
+		run   []string
+		want  []string
 	}{
-		{"curl", "curl", ".", []string{"examples/clients/curl.sh"}, []string{"X-Weir-Placement: cloud-masked"}},
-		{"go", "go", ".", []string{"go", "run", "./examples/clients/go"}, []string{"-- cloud-masked, masked: "}},
+		{"curl", "curl", ".", "assistant", []string{"examples/clients/curl.sh"}, []string{"X-Weir-Placement: cloud-masked"}},
+		{"go", "go", ".", "assistant", []string{"go", "run", "./examples/clients/go"}, []string{"-- cloud-masked, masked: "}},
 		{
-			"javascript", "node", "examples/clients/js",
+			"javascript", "node", "examples/clients/js", "tools",
 			[]string{"node", "chat.mjs"},
 			[]string{"-- cloud-masked, masked: ", "send_mail {", "-- refused: HTTP 400, policy_refused"},
 		},
@@ -186,7 +187,7 @@ func TestClients(t *testing.T) {
 			d := serve(t)
 			cmd := exec.CommandContext(t.Context(), row.run[0], row.run[1:]...)
 			cmd.Dir = filepath.Join(root, row.dir)
-			cmd.Env = clean("OPENAI_BASE_URL="+d.url+"/v1", "OPENAI_API_KEY=none", "MODEL=cloud/assistant")
+			cmd.Env = clean("OPENAI_BASE_URL="+d.url+"/v1", "OPENAI_API_KEY=none", "MODEL=cloud/"+row.model)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %v\n%s", row.run, err, out)
