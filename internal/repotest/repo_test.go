@@ -3,6 +3,7 @@ package repotest_test
 import (
 	"os"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -133,6 +134,36 @@ func TestReadmeCommands(t *testing.T) {
 	got := repotest.Commands(repo(t).File("README.md").Text, "Two commands")
 	if want := []string{"go run ./cmd/weir demo", "go test ./..."}; !slices.Equal(got, want) {
 		t.Errorf("the README's two commands are %q, want %q", got, want)
+	}
+}
+
+// TestNotice holds that whoever is owed a mention has one.
+func TestNotice(t *testing.T) {
+	t.Parallel()
+	notice := repo(t).File("NOTICE")
+	if notice == nil {
+		t.Fatal("NOTICE is missing")
+	}
+	lines := strings.Fields(notice.Text)
+	for _, target := range []string{"linux", "darwin"} {
+		cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", "./cmd/weir")
+		cmd.Dir = root
+		cmd.Env = append(os.Environ(), "GOOS="+target, "GOARCH=arm64", "CGO_ENABLED=0")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		for _, m := range slices.Compact(strings.Fields(string(out))) {
+			if !slices.Contains(lines, m) {
+				t.Errorf("NOTICE does not list %s, which is in the binary", m)
+			}
+		}
+	}
+	for _, f := range repo(t).Files {
+		base := path.Base(f.Path)
+		if f.Dir() != "." && (base == "ORIGIN.md" || strings.HasPrefix(base, "LICENSE")) && !strings.Contains(f.Path, "testdata/") && !slices.Contains(lines, f.Dir()) {
+			t.Errorf("NOTICE does not list %s, which holds data of others", f.Dir())
+		}
 	}
 }
 
