@@ -71,7 +71,7 @@ func (r *Repo) mentions(n names) []Fault {
 }
 
 var (
-	routeCall  = regexp.MustCompile(`r\.(Get|Post|Delete|Head|Put)\((?:"([^"]+)"|chatRoute)`)
+	routeCall  = regexp.MustCompile(`\br\.(Get|Post|Delete|Head|Put)\((?:"(/[^"]*)"|chatRoute)`)
 	weirHeader = regexp.MustCompile(`"(X-(?:Weir|Upstream)-[A-Za-z-]+)"`)
 	placeRule  = regexp.MustCompile(`"([a-z]+(?:_[a-z]+)*)"`)
 	metricName = regexp.MustCompile(`"(weir_[a-z_]+)"`)
