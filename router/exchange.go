@@ -29,6 +29,7 @@ type exchange struct {
 	began   bool   // headers are out
 	kind    string // of the step
 	text    string // of the last user message
+	model   string // as the client named it
 	route   route
 	explain bool
 	// downCloud and downLocal say that the side failed within this request.
