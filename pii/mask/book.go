@@ -37,8 +37,14 @@ type Book struct {
 	stored  int        // entries[:stored] are kept by the caller
 	byValue map[valueKey]int
 	forms   map[formKey]string // the bare placeholder of a normalised value
-	tokens  map[string]int     // by folded token
-	values  map[string]int     // how many entries have this folded value
+	tokens  map[string]int     // the first entry with this folded token
+	exact   map[string]bool    // the tokens as they are
+	values  map[string]bool    // the folded values
+	nameOf  map[string]string  // what stands for a word of a name
+	nameBy  map[string]string  // and the way back
+
+	restorer *Restorer // of the first restorer.n entries
+	found    *finder   // of the first found.n entries
 }
 
 type valueKey struct {
@@ -61,10 +67,15 @@ func NewBook(key [32]byte, entries []Entry) *Book {
 		byValue: make(map[valueKey]int, len(entries)),
 		forms:   make(map[formKey]string, len(entries)),
 		tokens:  make(map[string]int, len(entries)),
-		values:  make(map[string]int, len(entries)),
+		exact:   make(map[string]bool, len(entries)),
+		values:  make(map[string]bool, len(entries)),
+		nameOf:  map[string]string{},
+		nameBy:  map[string]string{},
 	}
 	for _, e := range entries {
-		b.add(e)
+		if e.Token != "" && e.Value != "" { // no book ever issued such a one
+			b.add(e)
+		}
 	}
 	b.stored = len(b.entries)
 	return b
@@ -86,24 +97,46 @@ func (b *Book) Issue(value string, label pii.Label, style Style, taken func(toke
 	if i, ok := b.byValue[valueKey{label, style, value}]; ok {
 		return b.entries[i], nil
 	}
-	free := func(token string) bool {
-		folded := strings.ToUpper(token)
-		_, used := b.tokens[folded]
-		return !used && b.values[folded] == 0 && folded != strings.ToUpper(value) && (taken == nil || !taken(token))
-	}
-	var token string
+	e := Entry{Value: value, Label: label, Style: style}
+	free := func(token string) bool { return b.free(token, e, taken) }
 	switch style {
 	case StylePlaceholder:
-		token = b.placeholder(value, label, free)
+		e.Token = b.placeholder(value, label, free)
+	case StyleSurrogate:
+		e.Token = b.surrogate(value, label, free)
 	default:
 		return Entry{}, fmt.Errorf("issue token: unknown style %q", style)
 	}
-	if token == "" {
+	if e.Token == "" {
 		return Entry{}, fmt.Errorf("issue token for %s: %w", label, ErrNoToken)
 	}
-	e := Entry{Token: token, Value: value, Label: label, Style: style}
 	b.add(e)
 	return e, nil
+}
+
+// free reports whether token may stand for the value of e. Two forms of one
+// value may have surrogates that differ in letter case as the forms do.
+func (b *Book) free(token string, e Entry, taken func(string) bool) bool {
+	folded := strings.ToUpper(token)
+	if i, used := b.tokens[folded]; used {
+		other := b.entries[i]
+		if other.Label != e.Label || normalise(e.Label, other.Value) != normalise(e.Label, e.Value) || b.exact[token] {
+			return false
+		}
+	}
+	if b.values[folded] || folded == strings.ToUpper(e.Value) {
+		return false
+	}
+	if taken == nil {
+		return true
+	}
+	e.Token = token
+	for _, name := range nameWords(e) {
+		if taken(name) {
+			return false
+		}
+	}
+	return !taken(token)
 }
 
 // placeholder mints STEM_CODE. A further form of a known value gets the known
@@ -132,8 +165,13 @@ func (b *Book) add(e Entry) {
 	i := len(b.entries)
 	b.entries = append(b.entries, e)
 	b.byValue[key] = i
-	b.tokens[strings.ToUpper(e.Token)] = i
-	b.values[strings.ToUpper(e.Value)]++
+	b.exact[e.Token] = true
+	folded := strings.ToUpper(e.Token)
+	if _, ok := b.tokens[folded]; !ok {
+		b.tokens[folded] = i
+	}
+	b.values[strings.ToUpper(e.Value)] = true
+	b.learnName(e)
 	if e.Style == StylePlaceholder {
 		// The bare token is the shortest of its forms, in whatever order a
 		// store returns them.

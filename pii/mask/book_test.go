@@ -113,3 +113,14 @@ func TestEntryPrintsNoContent(t *testing.T) {
 		}
 	}
 }
+
+func TestBookSkipsEmptyEntries(t *testing.T) {
+	t.Parallel()
+	b := mask.NewBook(testKey, []mask.Entry{{Value: "Jane Doe"}, {Token: "PERSON_Q7K2M"}, {}})
+	if got, _ := b.Restorer().Restore("a PERSON_Q7K2M"); got != "a PERSON_Q7K2M" || b.Len() != 0 {
+		t.Errorf("%d entries, restored to %q", b.Len(), got)
+	}
+	if _, err := b.Issue("", pii.PersonName, mask.StylePlaceholder, nil); err == nil {
+		t.Error("an empty value has a token")
+	}
+}

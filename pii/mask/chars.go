@@ -49,3 +49,13 @@ func toUpper(r rune) rune {
 	}
 	return r
 }
+
+// separator reports runes that models put between the stem and the code of a
+// placeholder, or leave in front of its underscore.
+func separator(r rune) bool {
+	switch r {
+	case '_', '-', ' ', '\t', '\\', 0xA0, 0x2009, 0x202F, 0x2212, 0xFF3F:
+		return true
+	}
+	return r >= 0x2010 && r <= 0x2015 || zeroWidth(r)
+}

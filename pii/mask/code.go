@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"weir/pii"
@@ -68,7 +67,7 @@ func normalise(label pii.Label, value string) string {
 	case pii.Password, pii.APIKey, pii.AuthToken, pii.PrivateKey, pii.ConnectionString, pii.CryptoWallet:
 		return value
 	}
-	s := cases.Fold().String(norm.NFKC.String(value))
+	s := strings.Map(foldRune, norm.NFKC.String(value))
 	if numeric(label) {
 		s = strings.Map(func(r rune) rune {
 			if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '+' {

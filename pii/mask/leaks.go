@@ -1,0 +1,58 @@
+package mask
+
+import (
+	"strings"
+
+	"weir/pii"
+)
+
+// Leaks is the last look at what goes out: it returns the label of a value
+// that stands in body, in plain, JSON-escaped (also a JSON text within a JSON
+// string), URL-escaped or Base64 form at any alignment. What [Book.Find] does
+// not look for is not looked for here either, and a name of one word only in
+// its own letter case. An occurrence within a token is none; of surrogates it
+// knows those that values holds.
+//
+// A hit is a fault of whoever masked: the body must not leave.
+func Leaks(body []byte, values []Entry) (pii.Label, bool) {
+	var f finder
+	tokens := make(map[string]bool, len(values))
+	for _, e := range values {
+		tokens[fold(e.Token)] = true
+		if p := f.pattern(e.Token); p != nil {
+			p.token = true
+		}
+	}
+	var encoded needles
+	for _, e := range values {
+		if tokens[fold(e.Value)] {
+			continue
+		}
+		f.add(e, true)
+		if propagates(e.Label, e.Value) {
+			encoded.add(e)
+		}
+	}
+	f.trie.link()
+	for _, v := range views(string(body), 2) { // arguments of a tool call are JSON within JSON
+		for _, o := range f.find(v.text) {
+			if o.label != "" && !inPlaceholder(v.text, o) {
+				return o.label, true
+			}
+		}
+		if label, ok := encoded.find(v.text); ok {
+			return label, true
+		}
+	}
+	return "", false
+}
+
+// inPlaceholder reports whether an occurrence is part of a word that has the
+// form of a placeholder: a person called Person is in each PERSON_Q7K2M.
+func inPlaceholder(text string, o occurrence) bool {
+	part := func(r rune) bool { return r == '_' || alnum(r) }
+	start := len(strings.TrimRightFunc(text[:o.start], part))
+	end := len(text) - len(strings.TrimLeftFunc(text[o.end:], part))
+	_, _, ok := splitPlaceholder(knownStems(), text[start:end])
+	return ok
+}
