@@ -118,15 +118,19 @@ func (s *Set) versionBefore(t *text, start int) bool {
 	if start > 0 && (t.s[start-1]|0x20 == 'v' || t.s[start-1] == '@') {
 		return true
 	}
-	for j, n := t.wordAt(i)-1, 0; j >= 0 && n < 6; j, n = j-1, n+1 {
+	for j, n := t.wordAt(i)-1, 0; j >= 0 && n < 6; j-- {
 		if start-int(t.words[j].end) > 40 {
 			return false
 		}
+		if t.words[j].numeric() {
+			continue // of another version, as in "from 1.2.3.4 to 1.2.3.5"
+		}
+		n++
 		low := lowerASCII(t.word(j))
 		if oneOf("version v ver versions release released upgrade upgraded build firmware kernel pinned rfc bump bumped section chapter oid driver chrome firefox safari edge", low) || strings.HasPrefix(low, "version") {
 			return true
 		}
-		if strings.IndexByte(t.s[t.words[j].end:start], '\n') >= 0 || oneOf("ip address host server from", low) {
+		if strings.IndexByte(t.s[t.words[j].end:start], '\n') >= 0 || oneOf("ip address host server", low) {
 			return false
 		}
 	}

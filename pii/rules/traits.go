@@ -36,7 +36,7 @@ func (s *Set) traitsOf(t *text, out *findings) {
 		if h.set.meets(s.traits.keys) {
 			s.traitField(t, h, out)
 		}
-		if !h.set.meets(s.traits.all) {
+		if !h.set.meets(s.traits.all) || int(h.start) < t.key {
 			continue
 		}
 		for _, k := range s.traits.kinds {
