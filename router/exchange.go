@@ -78,7 +78,9 @@ func (x *exchange) announce() {
 	if x.decided != nil {
 		set("X-Weir-Task", x.decided.Task().ID())
 		set("X-Weir-Rule", x.decided.Rule())
-		set("X-Weir-Masked", x.decided.Masked())
+		if x.placement.Where == OnCloud {
+			set("X-Weir-Masked", x.decided.Masked())
+		}
 	}
 	if x.explain && x.decided != nil {
 		set("X-Weir-Findings", x.decided.Summary())
