@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -106,7 +107,11 @@ func examineConfig(ctx context.Context, cfg *config.Config) []finding {
 	return report
 }
 
-func short(version string) string { return version[:min(12, len(version))] }
+// short is enough of a digest to tell versions apart.
+func short(version string) string {
+	version = strings.TrimPrefix(version, "sha256:")
+	return version[:min(12, len(version))]
+}
 
 func try(ctx context.Context, check string, step func(context.Context) error, detail func() string) finding {
 	if err := step(ctx); err != nil {

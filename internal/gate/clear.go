@@ -10,6 +10,7 @@ import (
 	"weir/internal/audit"
 	"weir/internal/task"
 	"weir/internal/wire"
+	"weir/pii"
 	"weir/pii/mask"
 	"weir/policy"
 )
@@ -126,28 +127,46 @@ func outside(c *wire.Chat, edits []wire.Edit, drop []wire.Patch) []wire.Edit {
 }
 
 // maskEdits returns the edits that replace what is masked or withheld, and the
-// entries they use.
+// entries they use. Text that looks like one of the task's own placeholders is
+// masked as well: it must come back as the text that it is.
 func (d *Decided) maskEdits() ([]wire.Edit, []mask.Entry, error) {
-	book := d.task.Book()
-	taken := mask.Taken(d.chat.Raw())
+	book, leaves := d.task.Book(), d.chat.Leaves()
+	spans, styles := d.masked()
+	withheldLeaf := map[int]bool{}
 	var edits []wire.Edit
+	for _, i := range d.Examined.withheld {
+		withheldLeaf[i] = true
+		edits = append(edits, wire.Edit{Leaf: i, Start: 0, End: len(leaves[i].Value), New: withheld})
+	}
+	taken := mask.Taken(d.chat.Raw())
+	style := func(l pii.Label) mask.Style { return styles[l] }
 	var used []mask.Entry
-	for _, v := range d.verdicts {
-		if v.Action != policy.Mask {
+	for i, l := range leaves {
+		if withheldLeaf[i] || len(spans[i]) == 0 && (book.Len() == 0 || !d.chat.Places[i].Maskable || protocolWord(l.Value)) {
 			continue
 		}
-		value := d.chat.Leaves()[v.Leaf].Value[v.Start:v.End]
-		entry, err := book.Issue(value, v.Label, mask.Style(v.Style), taken)
+		es, entries, err := book.Edits(l.Value, spans[i], style, taken)
 		if err != nil {
 			return nil, nil, err
 		}
-		used = append(used, entry)
-		edits = append(edits, wire.Edit{Leaf: v.Leaf, Start: v.Start, End: v.End, New: entry.Token})
-	}
-	for _, i := range d.Examined.withheld {
-		edits = append(edits, wire.Edit{Leaf: i, Start: 0, End: len(d.chat.Leaves()[i].Value), New: withheld})
+		used = append(used, entries...)
+		for _, e := range es {
+			edits = append(edits, wire.Edit{Leaf: i, Start: e.Start, End: e.End, New: e.Text})
+		}
 	}
 	return edits, used, nil
+}
+
+// masked returns the spans to mask by leaf, and the style of each label.
+func (d *Decided) masked() (map[int][]pii.Span, map[pii.Label]mask.Style) {
+	spans, styles := map[int][]pii.Span{}, map[pii.Label]mask.Style{}
+	for _, v := range d.verdicts {
+		if v.Action == policy.Mask {
+			spans[v.Leaf] = append(spans[v.Leaf], v.Span)
+			styles[v.Label] = mask.Style(v.Style)
+		}
+	}
+	return spans, styles
 }
 
 func needsNote(masked []mask.Entry) bool {

@@ -128,6 +128,9 @@ func (e *Examined) scan(ctx context.Context, s Scanner, i int, past []turn) {
 		return
 	}
 	for _, sp := range spans {
+		if l.Kind == wire.Number { // a number is replaced whole
+			sp.Start, sp.End = 0, len(l.Value)
+		}
 		e.findings = append(e.findings, t.finding(i, sp, place))
 	}
 }
@@ -151,8 +154,7 @@ func contextOf(l wire.Leaf, place wire.Place) string {
 const shortestNumber = 6
 
 // propagate marks every occurrence of a value that was found anywhere in the
-// request, or earlier in the task, and of text that looks like one of the task's
-// own placeholders: it must come back as the same text, so it is masked too.
+// request, or earlier in the task.
 func (e *Examined) propagate(past []turn) {
 	book := e.task.Book()
 	if book.Len() == 0 && len(e.findings) == 0 {
@@ -179,11 +181,7 @@ func (e *Examined) propagate(past []turn) {
 			continue
 		}
 		all = append(all, have...)
-		extra := known.Find(l.Value)
-		if book.Len() > 0 {
-			extra = append(extra, book.Literals(l.Value)...)
-		}
-		for _, sp := range extra {
+		for _, sp := range known.Find(l.Value) {
 			if !covered(have, sp) {
 				f := t.finding(i, sp, place)
 				all, have = append(all, f), append(slices.Clone(have), f)

@@ -93,14 +93,25 @@ func squash(s string) string {
 var ErrNotReversible = errors.New("masked text does not restore to its original")
 
 // Mask returns text with spans and literals replaced by tokens, and the
-// entries used. Restoring the result gives text again, which Mask checks
-// before it returns: where a token would run into its neighbours, the span is
-// widened to whole words, and if that does not help, to the whole text. Within
-// a word a placeholder takes the place of a surrogate.
+// entries used; see [Book.Edits].
+func (b *Book) Mask(text string, spans []pii.Span, style func(pii.Label) Style, taken func(string) bool) (string, []Entry, error) {
+	edits, entries, err := b.Edits(text, spans, style, taken)
+	if err != nil {
+		return "", nil, err
+	}
+	masked, err := Apply(text, edits)
+	return masked, entries, err
+}
+
+// Edits returns the edits that replace spans and literals of text by tokens, in
+// order and apart, and the entries used. Restoring the edited text gives text
+// again, which Edits checks before it returns: where a token would run into its
+// neighbours, the span is widened to whole words, and if that does not help, to
+// the whole text. Within a word a placeholder takes the place of a surrogate.
 //
 // Spans may overlap and come in any order. Style says how to mask a label; nil
 // means placeholders. Taken is as for [Book.Issue].
-func (b *Book) Mask(text string, spans []pii.Span, style func(pii.Label) Style, taken func(string) bool) (string, []Entry, error) {
+func (b *Book) Edits(text string, spans []pii.Span, style func(pii.Label) Style, taken func(string) bool) ([]Edit, []Entry, error) {
 	if style == nil {
 		style = func(pii.Label) Style { return StylePlaceholder }
 	}
@@ -108,15 +119,15 @@ func (b *Book) Mask(text string, spans []pii.Span, style func(pii.Label) Style, 
 	for range 2 {
 		all := slices.Concat(spans, b.Literals(text))
 		if len(all) == 0 {
-			return text, nil, nil
+			return nil, nil, nil
 		}
 		segments, err := segment(text, all, style)
 		if err != nil {
-			return "", nil, err
+			return nil, nil, err
 		}
-		masked, entries, err := b.replace(text, segments, taken)
+		edits, entries, err := b.replace(text, segments, taken)
 		if err == nil || !errors.Is(err, ErrNotReversible) {
-			return masked, entries, err
+			return edits, entries, err
 		}
 		spans = all
 	}
@@ -126,24 +137,24 @@ func (b *Book) Mask(text string, spans []pii.Span, style func(pii.Label) Style, 
 
 // replace issues tokens for the segments, puts them in and looks whether the
 // way back leads to text.
-func (b *Book) replace(text string, segments []segmentOf, taken func(string) bool) (string, []Entry, error) {
+func (b *Book) replace(text string, segments []segmentOf, taken func(string) bool) ([]Edit, []Entry, error) {
 	entries := make([]Entry, len(segments))
 	edits := make([]Edit, len(segments))
 	for i, s := range segments {
 		e, err := b.Issue(text[s.start:s.end], s.label, s.style, taken)
 		if err != nil {
-			return "", nil, err
+			return nil, nil, err
 		}
 		entries[i], edits[i] = e, Edit{s.start, s.end, e.Token}
 	}
 	masked, err := Apply(text, edits)
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	if back, _ := b.Restorer().Restore(masked); back != text {
-		return "", nil, ErrNotReversible
+		return nil, nil, ErrNotReversible
 	}
-	return masked, entries, nil
+	return edits, entries, nil
 }
 
 // segmentOf is a part of a text to be replaced by one token.
