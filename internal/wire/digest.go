@@ -124,11 +124,12 @@ func digestMessages(c *Chat) {
 func digestLeaf(c *Chat, sum *MessageDigest, l *Leaf) {
 	k := c.containers[l.parent]
 	switch {
-	case l.Key == "role", l.Key == "id", l.Key == "tool_call_id", l.Key == "type", l.Key == "name" && k.name != "function":
+	case l.Key == "role", l.Key == "id", l.Key == "tool_call_id", l.Key == "type", l.Key == "name" && k.name != "function" && k.name != "function_call":
 		return
 	case k.name == "cache_control", l.Key == "reasoning_content", l.Key == "reasoning":
 		return
-	case l.Key == "content" && k.index >= 0, l.Key == "refusal" && k.index >= 0, l.Key == "text":
+	case l.Key == "content" && k.index >= 0, l.Key == "refusal" && k.index >= 0,
+		l.Key == "text" && k.index >= 0 && k.parent >= 0 && c.containers[k.parent].name == "content":
 		sum.Content(l.Value)
 	case k.name == "function_call" && l.Key == "name":
 		sum.Call(0, l.Value, "")
