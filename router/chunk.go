@@ -2,6 +2,7 @@ package router
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,19 +23,6 @@ type chunkChoice struct {
 	Index        int            `json:"index"`
 	Delta        jsontext.Value `json:"delta"`
 	FinishReason *string        `json:"finish_reason"`
-}
-
-type callDelta struct {
-	ToolCalls []callPiece `json:"tool_calls"`
-}
-
-type callPiece struct {
-	Index    int      `json:"index"`
-	Function callArgs `json:"function"`
-}
-
-type callArgs struct {
-	Arguments string `json:"arguments"`
 }
 
 // encode writes JSON that cannot fail but for invalid UTF-8, which it replaces.
@@ -70,15 +58,29 @@ func like(c *wire.Completion) chunk {
 
 // tailEvent is the event that carries text held back at a channel's end.
 func tailEvent(of *wire.Completion, ch channel, text string) []byte {
-	var delta []byte
-	if ch.call >= 0 {
-		delta = encode(callDelta{[]callPiece{{ch.call, callArgs{text}}}})
-	} else {
-		delta = encode(map[string]string{ch.field: text})
-	}
 	c := like(of)
-	c.Choices = []chunkChoice{{Index: ch.choice, Delta: delta}}
+	c.Choices = []chunkChoice{{Index: ch.choice, Delta: nest(strings.Split(ch.path, "/"), text)}}
 	return event(encode(c))
+}
+
+// nest writes a delta with nothing but text at the path. An element of an array
+// is named by its index, as servers do.
+func nest(path []string, text string) []byte {
+	if len(path) == 0 {
+		return encode(text)
+	}
+	var b []byte
+	if len(path) > 1 && strings.HasPrefix(path[1], "[") {
+		index := strings.Trim(path[1], "[]")
+		inner := nest(path[2:], text)
+		if inner[0] == '{' {
+			inner = append([]byte(`{"index":`+index+`,`), inner[1:]...)
+		}
+		b = append(append([]byte("["), inner...), ']')
+	} else {
+		b = nest(path[1:], text)
+	}
+	return append(append(append(append([]byte("{"), encode(path[0])...), ':'), b...), '}')
 }
 
 // refusalEvents end a stream that has begun with words for the user and the

@@ -1,6 +1,8 @@
 package router
 
 import (
+	"bytes"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"weir/internal/wire"
@@ -13,8 +15,8 @@ func restoreBody(body []byte, r *mask.Restorer) ([]byte, mask.Stats, error) {
 	var stats mask.Stats
 	c, err := wire.ReadCompletion(body)
 	if err != nil {
-		out, st := r.Restore(string(body))
-		return []byte(out), st, nil
+		out, st := restoreOdd(r, body, body)
+		return out, st, nil
 	}
 	var edits []wire.Edit
 	changed := map[int]bool{}
@@ -33,6 +35,17 @@ func restoreBody(body []byte, r *mask.Restorer) ([]byte, mask.Stats, error) {
 	}
 	out, err := c.Splice(edits, withoutLogprobs(c, changed))
 	return out, stats, err
+}
+
+// restoreOdd restores text that is data, or holds it, and that is not the strict
+// JSON of an answer. It may still be JSON to the client: then values are escaped.
+func restoreOdd(r *mask.Restorer, text, data []byte) ([]byte, mask.Stats) {
+	restore := r.Restore
+	if data = bytes.TrimLeft(data, " \t\r\n"); len(data) > 0 && (data[0] == '{' || data[0] == '[') {
+		restore = r.RestoreJSON
+	}
+	out, st := restore(string(text))
+	return []byte(out), st
 }
 
 func restoreText(r *mask.Restorer, t wire.ReplyText, value string) (string, mask.Stats) {
@@ -56,8 +69,15 @@ func withoutLogprobs(c *wire.Completion, changed map[int]bool) []wire.Patch {
 
 // channel names one text that continues from chunk to chunk.
 type channel struct {
-	choice, call int
-	field        string
+	choice int
+	path   string
+}
+
+// piece is what an event adds to a channel, before and after restoring.
+type piece struct {
+	channel
+	leaf     int
+	old, now string
 }
 
 // streamRestorer puts values back into a streamed answer, chunk by chunk. It is
@@ -77,28 +97,31 @@ func newStreamRestorer(r *mask.Restorer) *streamRestorer {
 // changed, perhaps with an event in front that carries what was held back.
 func (s *streamRestorer) event(ev *wire.Event) ([]byte, error) {
 	if ev.Done() {
-		return append(s.flush(nil, -1), ev.Raw...), nil
+		return append(s.flush(nil, -1, nil), ev.Raw...), nil
 	}
 	c, err := wire.ReadCompletion(ev.Data)
 	if err != nil {
-		out, st := s.r.Restore(string(ev.Raw))
+		out, st := restoreOdd(s.r, ev.Raw, ev.Data)
 		s.stats.Add(st)
-		return []byte(out), nil
+		return out, nil
 	}
-	var edits []wire.Edit
-	changed := map[int]bool{}
+	pieces := make([]piece, 0, 2)
 	for _, t := range c.Texts {
 		value := c.Leaves()[t.Leaf].Value
-		restored := s.text(t, value)
-		if restored != value {
-			edits = append(edits, wire.Edit{Leaf: t.Leaf, Start: 0, End: len(value), New: restored})
-			changed[t.Choice] = true
-		}
+		pieces = append(pieces, piece{channel{t.Choice, t.Path}, t.Leaf, value, s.text(t, value)})
 	}
 	var before []byte
 	for _, ch := range c.Choices {
 		if ch.Finished {
-			before = append(before, s.flush(c, ch.Index)...)
+			before = append(before, s.flush(c, ch.Index, pieces)...)
+		}
+	}
+	var edits []wire.Edit
+	changed := map[int]bool{}
+	for _, p := range pieces {
+		if p.now != p.old {
+			edits = append(edits, wire.Edit{Leaf: p.leaf, Start: 0, End: len(p.old), New: p.now})
+			changed[p.choice] = true
 		}
 	}
 	if len(edits) == 0 {
@@ -113,12 +136,12 @@ func (s *streamRestorer) event(ev *wire.Event) ([]byte, error) {
 
 // text restores the next piece of a channel.
 func (s *streamRestorer) text(t wire.ReplyText, value string) string {
-	if t.Field == "" || t.Field == "name" && t.Call >= 0 {
+	if t.Path == "" || t.Field == "name" {
 		restored, st := s.r.Restore(value)
 		s.stats.Add(st)
 		return restored
 	}
-	ch := channel{t.Choice, t.Call, t.Field}
+	ch := channel{t.Choice, t.Path}
 	st := s.streams[ch]
 	if st == nil {
 		kind := mask.Plain
@@ -131,10 +154,10 @@ func (s *streamRestorer) text(t wire.ReplyText, value string) string {
 	return st.Write(value)
 }
 
-// flush ends the channels of a choice, or of all if choice is -1, and returns
-// events with what they held back. like is a chunk to take the answer's id from,
-// or nil.
-func (s *streamRestorer) flush(like *wire.Completion, choice int) []byte {
+// flush ends the channels of a choice, or of all if choice is -1. What they held
+// back goes to the end of their piece of this event, or else into events of its
+// own, which it returns. like is a chunk to take the answer's id from, or nil.
+func (s *streamRestorer) flush(like *wire.Completion, choice int, pieces []piece) []byte {
 	var out []byte
 	for _, ch := range s.order {
 		st := s.streams[ch]
@@ -142,12 +165,23 @@ func (s *streamRestorer) flush(like *wire.Completion, choice int) []byte {
 			continue
 		}
 		delete(s.streams, ch)
-		if rest := st.Flush(); rest != "" {
+		if rest := st.Flush(); rest != "" && !extend(pieces, ch, rest) {
 			out = append(out, tailEvent(like, ch, rest)...)
 		}
 		s.stats.Add(st.Stats())
 	}
 	return out
+}
+
+// extend adds text to the last piece of the channel, if there is one.
+func extend(pieces []piece, ch channel, text string) bool {
+	for i := len(pieces) - 1; i >= 0; i-- {
+		if pieces[i].channel == ch {
+			pieces[i].now += text
+			return true
+		}
+	}
+	return false
 }
 
 // close counts what channels without an end did.

@@ -20,7 +20,7 @@ func (s *Server) streamReply(ctx context.Context, x *exchange, r *wire.Reply) er
 		x.announce()
 		x.beginStream(r.Status)
 	}
-	p := &pump{x: x, events: wire.NewEventReader(r.Body)}
+	p := &pump{x: x, events: wire.NewEventReader(r.Body), ending: ending{many: x.decided.Chat().N > 1}}
 	if restore := x.restorer(); !restore.Empty() {
 		p.restore = newStreamRestorer(restore)
 	}
@@ -69,29 +69,23 @@ func reduce(err error) error {
 
 // pump moves events from an upstream to a client.
 type pump struct {
-	x        *exchange
-	events   *wire.EventReader
-	restore  *streamRestorer
-	taint    *replyTap
-	finished bool   // a finish reason or the end marker has come
-	last     []byte // the end marker, held for a tainted answer
+	x       *exchange
+	events  *wire.EventReader
+	restore *streamRestorer
+	taint   *replyTap
+	ending  ending
+	last    []byte // the end marker, held for a tainted answer
 }
-
-var (
-	finishMark  = []byte(`"finish_reason":"`)
-	finishMark2 = []byte(`"finish_reason": "`)
-	errorMark   = []byte(`"error"`)
-)
 
 // run returns nil at a sound end of the stream.
 func (p *pump) run() error {
 	for {
 		ev, err := p.events.Next()
-		if err != nil {
+		if err != nil && !p.ending.completes(&ev, err) {
 			return p.end(err)
 		}
-		if ev.HasData && !p.finished {
-			p.finished = ev.Done() || bytes.Contains(ev.Data, finishMark) || bytes.Contains(ev.Data, finishMark2) || bytes.Contains(ev.Data, errorMark)
+		if ev.HasData {
+			p.ending.see(&ev)
 		}
 		if p.taint != nil && ev.HasData {
 			p.taint.see(ev.Data)
@@ -119,16 +113,18 @@ func (p *pump) run() error {
 
 // end handles the end of the upstream's bytes. A stream that stops without a
 // finish reason and without the end marker has broken off, even if the
-// connection was closed in good order.
+// connection was closed in good order; one that had the end marker is whole,
+// even if it was not.
 func (p *pump) end(err error) error {
-	if !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	switch {
+	case p.ending.done:
+	case !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return err
-	}
-	if !p.finished {
+	case !p.ending.sound():
 		return io.ErrUnexpectedEOF
 	}
 	if p.restore != nil {
-		if rest := p.restore.flush(nil, -1); len(rest) > 0 {
+		if rest := p.restore.flush(nil, -1, nil); len(rest) > 0 {
 			if _, err := p.x.w.Write(rest); err != nil {
 				return errClientGone
 			}

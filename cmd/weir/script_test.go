@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"weir/internal/weirtest"
+	"weir/internal/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -38,6 +40,7 @@ func TestMain(m *testing.M) {
 //	await URL            waits until URL answers
 //	post URL FILE        sends FILE; the status, Weir's headers and the body are stdout
 //	received KIND        what the stand-in got, as stdout
+//	oneplaceholder KIND  fails unless all placeholders that the stand-in got are one
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -51,6 +54,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"standin": cmdStandIn, "freeport": cmdFreePort, "await": cmdAwait, "post": cmdPost, "received": cmdReceived,
+			"oneplaceholder": cmdOnePlaceholder,
 		},
 	})
 }
@@ -118,5 +122,25 @@ func cmdPost(ts *testscript.TestScript, _ bool, args []string) {
 func cmdReceived(ts *testscript.TestScript, _ bool, args []string) {
 	for _, c := range standIns(ts)[args[0]].Calls() {
 		fmt.Fprintf(ts.Stdout(), "%s\n", c.Bytes())
+	}
+}
+
+func cmdOnePlaceholder(ts *testscript.TestScript, _ bool, args []string) {
+	seen := map[string]int{}
+	for _, c := range standIns(ts)[args[0]].Calls() {
+		chat, err := wire.ReadChat(c.Body, wire.Limits{})
+		if err != nil {
+			continue // not a chat request
+		}
+		for i, l := range chat.Leaves() {
+			if p := chat.Places[i]; p.Source == wire.FromUser && p.Field == "content" {
+				for _, token := range regexp.MustCompile(`[A-Z]+_[A-Z2-7]{5,}`).FindAllString(l.Value, -1) {
+					seen[token]++
+				}
+			}
+		}
+	}
+	if len(seen) != 1 {
+		ts.Fatalf("placeholders: %v", seen)
 	}
 }

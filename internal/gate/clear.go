@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"weir/internal/audit"
@@ -53,15 +54,22 @@ func (g *Gate) Clear(ctx context.Context, d *Decided, r audit.Receipt, to Target
 		return Cleared{}, fmt.Errorf("mask request: %w", err)
 	}
 	patches := d.withheldPatches()
-	if len(masked) > 0 && !g.opts.NoNote && needsNote(masked) {
-		e, p := noteAt(d.chat)
-		edits, patches = append(edits, e...), append(patches, p...)
-	}
-	body, err := g.finish(d.chat, edits, patches, to)
+	edits = outside(d.chat, edits, patches)
+	body, err := g.finish(d.chat, edits, patches, to, len(masked) > 0 && !g.opts.NoNote && needsNote(masked))
 	if err != nil {
 		return Cleared{}, err
 	}
-	if label, leaks := mask.Leaks(body, masked); leaks {
+	label, leaks := mask.Leaks(body, masked)
+	if leaks {
+		// People are called what a model is called, or what the note says.
+		// Those words are not the client's text: without them it must pass.
+		bare, err := g.finish(d.chat, edits, patches, Target{Upstream: to.Upstream, Profile: to.Profile}, false)
+		if err != nil {
+			return Cleared{}, err
+		}
+		label, leaks = mask.Leaks(bare, masked)
+	}
+	if leaks {
 		return Cleared{}, wire.Errorf(wire.CodeLeakPrevented, "a masked value of type %s was about to leave; nothing was sent (decision %s)", label, r.ID())
 	}
 	if err := d.commit(ctx, "cloud"); err != nil {
@@ -78,7 +86,7 @@ func (g *Gate) Keep(ctx context.Context, d *Decided, r audit.Receipt, to Target)
 	if d.Action() == policy.Refuse {
 		return Kept{}, errNotAllowed
 	}
-	body, err := g.finish(d.chat, nil, nil, to)
+	body, err := g.finish(d.chat, nil, nil, to, false)
 	if err != nil {
 		return Kept{}, err
 	}
@@ -88,9 +96,14 @@ func (g *Gate) Keep(ctx context.Context, d *Decided, r audit.Receipt, to Target)
 	return Kept{outbound{body: body, header: to.Header, upstream: to.Upstream, book: d.task.Book(), made: true}}, nil
 }
 
-// finish applies the edits, names the model, takes out what is for Weir alone
-// and adapts the body to the upstream.
-func (g *Gate) finish(c *wire.Chat, edits []wire.Edit, patches []wire.Patch, to Target) ([]byte, error) {
+// finish applies the edits, adds the note, names the model, takes out what is
+// for Weir alone and adapts the body to the upstream.
+func (g *Gate) finish(c *wire.Chat, edits []wire.Edit, patches []wire.Patch, to Target, withNote bool) ([]byte, error) {
+	edits, patches = slices.Clone(edits), slices.Clone(patches)
+	if withNote {
+		e, p := noteAt(c)
+		edits, patches = append(edits, e...), append(patches, p...)
+	}
 	if to.Model != c.Model {
 		edits = append(edits, wire.Edit{Leaf: c.ModelLeaf, Start: 0, End: len(c.Model), New: to.Model})
 	}

@@ -181,6 +181,9 @@ func (e *Examined) propagate(past []turn) {
 			continue
 		}
 		all = append(all, have...)
+		if place.Field == "model" || place.Field == "role" {
+			continue // Claude the friend is not claude the model
+		}
 		for _, sp := range known.Find(l.Value) {
 			if !covered(have, sp) {
 				f := t.finding(i, sp, place)
@@ -194,10 +197,11 @@ func (e *Examined) propagate(past []turn) {
 	e.findings = all
 }
 
-// covered says that a finding overlaps sp.
+// covered says that sp lies in a finding. One that only overlaps it leaves some
+// of the value in clear.
 func covered(have []Finding, sp pii.Span) bool {
 	for _, f := range have {
-		if f.Start < sp.End && sp.Start < f.End {
+		if f.Start <= sp.Start && sp.End <= f.End {
 			return true
 		}
 	}

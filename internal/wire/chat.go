@@ -77,6 +77,7 @@ type Chat struct {
 	MessagesAt int
 
 	Stream         bool
+	N              int // choices asked for; 0 if the request does not say
 	IncludeUsage   bool
 	Tools          bool // tools or functions are offered
 	Schema         bool // response_format asks for JSON
@@ -226,6 +227,10 @@ func (v *chatVisitor) top(name string, leaf *Leaf, lit string) {
 		}
 	case "messages":
 		v.fail("messages", "messages must be an array")
+	case "n":
+		if lit == "" && leaf.Kind == Number {
+			v.chat.N, _ = strconv.Atoi(leaf.Value) // the upstream judges what it is
+		}
 	}
 }
 

@@ -1,5 +1,10 @@
 package wire
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Completion is a chat answer, or one chunk of a streamed one.
 type Completion struct {
 	*Doc
@@ -16,10 +21,26 @@ type ReplyText struct {
 	Choice int
 	// Call is the index of the tool call, or -1.
 	Call int
-	// Field is the member that holds it, if texts of it continue each other
-	// from chunk to chunk: content, refusal, reasoning_content and the like, or
-	// arguments and name of a tool call. It is empty for texts elsewhere.
+	// Field is the member that holds it: content, refusal, reasoning_content
+	// and the like, or arguments and name of a call. It is empty for texts
+	// elsewhere.
 	Field string
+	// Path names the place of the text within its delta or message, as in
+	// "tool_calls/[0]/function/arguments". Texts of one path continue each
+	// other from chunk to chunk, so an element that has a member "index" is
+	// named by that: a chunk holds only the elements that it adds to. It is
+	// empty for texts outside of them.
+	Path string
+
+	element element
+	rest    string // of Path, behind the element
+}
+
+// element is an entry of an array that stands directly in a delta or message.
+type element struct {
+	choice int // positions, not indices
+	array  string
+	at     int // -1 if the text is in none
 }
 
 // Choice is one entry of "choices".
@@ -47,9 +68,9 @@ func ReadCompletion(data []byte) (*Completion, error) {
 // completionVisitor notes the texts by their position; members that give an
 // index may come later.
 type completionVisitor struct {
-	c         *Completion
-	leaves    int
-	callIndex map[[2]int]int
+	c       *Completion
+	leaves  int
+	indices map[element]int
 }
 
 func (v *completionVisitor) Open(path []Elem, start int) {
@@ -101,16 +122,20 @@ func (v *completionVisitor) index(path []Elem, value string) {
 	switch {
 	case len(path) == 3 && path[2].Name == "index":
 		v.c.Choices[len(v.c.Choices)-1].Index = n
-	case len(path) == 6 && path[3].Name == "tool_calls" && path[5].Name == "index":
-		if v.callIndex == nil {
-			v.callIndex = map[[2]int]int{}
+	case len(path) == 6 && path[4].Index >= 0 && path[5].Name == "index":
+		if v.indices == nil {
+			v.indices = map[element]int{}
 		}
-		v.callIndex[[2]int{path[1].Index, path[4].Index}] = n
+		v.indices[elementOf(path)] = n
 	}
 }
 
+func elementOf(path []Elem) element {
+	return element{path[1].Index, path[3].Name, path[4].Index}
+}
+
 func (v *completionVisitor) text(path []Elem, inChoice bool) {
-	t := ReplyText{Leaf: -1, Choice: -1, Call: -1}
+	t := ReplyText{Leaf: -1, Choice: -1, Call: -1, element: element{at: -1}}
 	name := path[len(path)-1].Name
 	if protocolMember(name) {
 		return
@@ -118,17 +143,47 @@ func (v *completionVisitor) text(path []Elem, inChoice bool) {
 	if inChoice {
 		t.Choice = path[1].Index
 		switch {
-		case len(path) == 4 && (path[2].Name == "delta" || path[2].Name == "message"):
-			t.Field = name
-		case len(path) == 7 && path[3].Name == "tool_calls" && path[5].Name == "function":
-			t.Call, t.Field = path[4].Index, name
-		case len(path) > 2 && path[2].Name == "logprobs", len(path) == 3:
+		case len(path) > 3 && (path[2].Name == "delta" || path[2].Name == "message"):
+			t.locate(path)
+		case path[2].Name == "logprobs", len(path) == 3:
 			return
 		}
 	}
 	t.Leaf = v.leaves
 	v.c.Texts = append(v.c.Texts, t)
 }
+
+// locate fills in where in a delta or message a text stands.
+func (t *ReplyText) locate(path []Elem) {
+	name := path[len(path)-1].Name
+	switch {
+	case len(path) == 4, len(path) == 5 && path[3].Name == "function_call":
+		t.Field = name
+	case len(path) == 7 && path[3].Name == "tool_calls" && path[5].Name == "function":
+		t.Call, t.Field = path[4].Index, name
+	}
+	if len(path) > 4 && path[4].Index >= 0 {
+		t.element = elementOf(path)
+		t.Path, t.rest = path[3].Name, joined(path[5:])
+		return
+	}
+	t.Path = joined(path[3:])
+}
+
+func joined(path []Elem) string {
+	if len(path) == 1 && path[0].Index < 0 {
+		return path[0].Name
+	}
+	parts := make([]string, len(path))
+	for i, e := range path {
+		if parts[i] = e.Name; e.Index >= 0 {
+			parts[i] = place(e.Index)
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+func place(index int) string { return "[" + strconv.Itoa(index) + "]" }
 
 // protocolMember says that a member of an answer holds a word of the protocol.
 func protocolMember(name string) bool {
@@ -154,9 +209,16 @@ func (v *completionVisitor) resolve() {
 		if t.Choice < 0 {
 			continue
 		}
-		if t.Call >= 0 {
-			if n, ok := v.callIndex[[2]int{t.Choice, t.Call}]; ok {
+		if e := t.element; e.at >= 0 {
+			n, ok := v.indices[e]
+			if !ok {
+				n = e.at
+			}
+			if t.Call >= 0 {
 				t.Call = n
+			}
+			if t.Path += "/" + place(n); t.rest != "" {
+				t.Path += "/" + t.rest
 			}
 		}
 		if t.Choice < len(v.c.Choices) {
@@ -196,7 +258,11 @@ func (t ReplyText) AddTo(m *MessageDigest, value string) {
 		m.Call(t.Call, value, "")
 	case t.Call >= 0 && t.Field == "arguments":
 		m.Call(t.Call, "", value)
-	case t.Field == "content":
+	case t.Path == "function_call/name":
+		m.Call(0, value, "")
+	case t.Path == "function_call/arguments":
+		m.Call(0, "", value)
+	case t.Path == "content", t.Path == "refusal":
 		m.Content(value)
 	}
 }

@@ -124,16 +124,24 @@ func digestMessages(c *Chat) {
 func digestLeaf(c *Chat, sum *MessageDigest, l *Leaf) {
 	k := c.containers[l.parent]
 	switch {
-	case l.Key == "role", l.Key == "id", l.Key == "tool_call_id", l.Key == "type", l.Key == "name" && k.name != "function":
+	case l.Key == "role", l.Key == "id", l.Key == "tool_call_id", l.Key == "type", l.Key == "name" && k.name != "function" && k.name != "function_call":
 		return
 	case k.name == "cache_control", l.Key == "reasoning_content", l.Key == "reasoning":
 		return
-	case l.Key == "content" && k.index >= 0, l.Key == "text":
+	case l.Key == "content" && k.index >= 0, l.Key == "refusal" && k.index >= 0,
+		l.Key == "text" && k.index >= 0 && k.parent >= 0 && c.containers[k.parent].name == "content":
 		sum.Content(l.Value)
+	case k.name == "function_call" && l.Key == "name":
+		sum.Call(0, l.Value, "")
+	case k.name == "function_call" && l.Key == "arguments":
+		sum.Call(0, "", l.Value)
 	case k.name == "function" && k.parent >= 0 && l.Key == "name":
 		sum.Call(int(c.containers[k.parent].index), l.Value, "")
 	case k.name == "function" && k.parent >= 0 && l.Key == "arguments":
 		sum.Call(int(c.containers[k.parent].index), "", l.Value)
+	case sum.role == "assistant":
+		// Servers add members of their own to answers and clients send some of
+		// them back: an answer is known by what it says.
 	default:
 		sum.other(l.Key, l.Value)
 	}

@@ -37,9 +37,10 @@ var doneMark = []byte("[DONE]")
 // section 9.2.6). Lines may end in LF, CRLF or CR followed by LF; a lone CR is
 // taken as part of a line, which no server of this dialect sends.
 type EventReader struct {
-	r    *bufio.Reader
-	raw  []byte
-	data []byte
+	r     *bufio.Reader
+	begun bool
+	raw   []byte
+	data  []byte
 }
 
 // NewEventReader reads events from r.
@@ -47,17 +48,30 @@ func NewEventReader(r io.Reader) *EventReader {
 	return &EventReader{r: bufio.NewReaderSize(r, 16<<10)}
 }
 
+// byteOrderMark may begin a stream. It belongs to no line, so it is handed on as
+// bytes between events.
+const byteOrderMark = "\ufeff"
+
 // Next returns the next event. At the end of the stream it returns io.EOF, or
-// io.ErrUnexpectedEOF when bytes of an unfinished event were left, which are
-// in the returned event's Raw. Other errors are the reader's.
+// io.ErrUnexpectedEOF when bytes of an unfinished event were left; the event is
+// returned as far as it came. Other errors are the reader's.
 func (er *EventReader) Next() (Event, error) {
 	er.raw, er.data = er.raw[:0], er.data[:0]
 	ev := Event{}
+	if !er.begun {
+		er.begun = true
+		if head, _ := er.r.Peek(len(byteOrderMark)); string(head) == byteOrderMark { // a short stream has none
+			n, _ := er.r.Discard(len(byteOrderMark))
+			ev.Raw = []byte(byteOrderMark)[:n]
+			return ev, nil
+		}
+	}
 	for {
 		start := len(er.raw)
 		if err := er.line(); err != nil {
 			if errors.Is(err, io.EOF) && len(er.raw) > 0 {
 				err = io.ErrUnexpectedEOF
+				er.field(&ev, er.raw[start:])
 			}
 			ev.Raw, ev.Data = er.raw, er.data
 			return ev, err
