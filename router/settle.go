@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/approve"
@@ -74,7 +75,7 @@ func asked(d *gate.Decided) []string {
 func (s *Server) ask(ctx context.Context, x *exchange, found *gate.Examined, answers map[string]policy.Action) error {
 	q := s.question(x, found)
 	s.Metrics.ApprovalsPending(len(s.Approvals.Pending(ctx)) + 1)
-	s.Log.InfoContext(ctx, "waiting for the user", "task", found.Task().ID(), "labels", asked(x.decided))
+	s.Log.InfoContext(ctx, "waiting for the user", "task", found.Task().ID(), "labels", strings.Join(asked(x.decided), " "))
 	answer, err := s.await(ctx, x, q)
 	s.Metrics.ApprovalsPending(len(s.Approvals.Pending(ctx)))
 	switch {
