@@ -1,7 +1,6 @@
 package repotest_test
 
 import (
-	"bufio"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -137,7 +136,6 @@ func TestCompose(t *testing.T) {
 var (
 	imageEnv  = regexp.MustCompile(`(?m)^(?:ENV| {4}) *(WEIR_[A-Z_]+)=(\S+)`)
 	healthURL = regexp.MustCompile(`"http://127\.0\.0\.1:8642(/[a-z]+)"`)
-	anyListen = regexp.MustCompile(`listen=http://\S+:([0-9]+)`)
 )
 
 // TestImageStarts runs the binary as the image does, with the configuration that
@@ -167,7 +165,7 @@ func TestImageStarts(t *testing.T) {
 	if health == nil {
 		t.Fatal("the image has no health check")
 	}
-	base := start(t, env, filepath.Join(root, "deploy", "weir.yaml"))
+	base := serve(t, filepath.Join(root, "deploy", "weir.yaml"), env).url
 	for path, want := range map[string]int{health[1]: http.StatusOK, "/v1/models": http.StatusUnauthorized} {
 		resp, err := (&http.Client{Timeout: 10 * time.Second}).Get(base + path)
 		if err != nil {
@@ -178,34 +176,4 @@ func TestImageStarts(t *testing.T) {
 			t.Errorf("%s: HTTP %d, want %d", path, resp.StatusCode, want)
 		}
 	}
-}
-
-// start runs weir serve until the test ends and returns its address.
-func start(t *testing.T, env []string, config string) string {
-	t.Helper()
-	cmd := exec.Command(binary(t), "-c", config, "serve")
-	cmd.Env = env
-	log, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Signal(os.Interrupt) //nolint:errcheck // it may have ended
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("weir serve: %v", err)
-		}
-	})
-	var seen strings.Builder
-	for lines := bufio.NewScanner(log); lines.Scan(); {
-		seen.WriteString(lines.Text() + "\n")
-		if m := anyListen.FindStringSubmatch(lines.Text()); m != nil {
-			go io.Copy(io.Discard, log) //nolint:errcheck // ends with the process
-			return "http://127.0.0.1:" + m[1]
-		}
-	}
-	t.Fatalf("weir serve does not listen:\n%s", &seen)
-	return ""
 }

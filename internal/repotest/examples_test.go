@@ -1,162 +1,13 @@
 package repotest_test
 
 import (
-	"bufio"
-	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"testing"
-	"time"
-
-	"weir/internal/weirtest"
 )
-
-// build makes the binary once for all tests here.
-var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "weir-repotest-")
-	if err != nil {
-		return "", err
-	}
-	bin := filepath.Join(dir, "weir")
-	cmd := exec.Command("go", "build", "-o", bin, "./cmd/weir")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return bin, nil
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if bin, err := build(); err == nil {
-		os.RemoveAll(filepath.Dir(bin))
-	}
-	os.Exit(code)
-}
-
-func binary(t *testing.T) string {
-	t.Helper()
-	bin, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bin
-}
-
-// door is a running front door between stand-ins.
-type door struct {
-	url          string
-	cloud, local *weirtest.StandIn
-}
-
-var listening = regexp.MustCompile(`listen=(http://127\.0\.0\.1:[0-9]+)`)
-
-// serve runs the binary as a user would, with a configuration that differs from
-// the example only in addresses.
-func serve(t *testing.T) door {
-	t.Helper()
-	d := door{cloud: standIn(t, "cloud"), local: standIn(t, "local")}
-	dir := t.TempDir()
-	file := filepath.Join(dir, "weir.yaml")
-	text := fmt.Sprintf(`listen: 127.0.0.1:0
-data_dir: %s
-store: {key: "file:%s/key"}
-upstreams:
-  - {name: openai, kind: cloud, base_url: "%s", models: [assistant]}
-  - {name: ollama, kind: local, base_url: "%s", models: [assistant]}
-`, dir, dir, d.cloud.URL(), d.local.URL())
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	cmd := exec.CommandContext(ctx, binary(t), "-c", file, "serve")
-	cmd.Env = clean()
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 30 * time.Second
-	log, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(log)
-	var seen bytes.Buffer
-	for d.url == "" && lines.Scan() {
-		seen.WriteString(lines.Text() + "\n")
-		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
-			d.url = m[1]
-		}
-	}
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		for lines.Scan() {
-			seen.WriteString(lines.Text() + "\n")
-		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-drained
-		if err := cmd.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("weir serve ended with %v:\n%s", err, &seen)
-		}
-		if strings.Contains(seen.String(), "Lindqvist") {
-			t.Errorf("the log holds a name:\n%s", &seen)
-		}
-	})
-	if d.url == "" {
-		t.Fatalf("weir serve does not listen:\n%s", &seen)
-	}
-	return d
-}
-
-func standIn(t *testing.T, kind string) *weirtest.StandIn {
-	t.Helper()
-	s, err := weirtest.Start(weirtest.Options{Kind: kind})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
-}
-
-// clean is the environment without what would reach Weir or a client by itself.
-func clean(add ...string) []string {
-	var out []string
-	for _, e := range os.Environ() {
-		name, _, _ := strings.Cut(e, "=")
-		if !strings.HasPrefix(name, "WEIR_") && !strings.HasPrefix(name, "OPENAI_") && !strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
-			out = append(out, e)
-		}
-	}
-	return append(out, add...)
-}
-
-// need ends the test if a tool is not there: as a fault where CI must have it,
-// else with a word.
-func need(t *testing.T, there bool, what string) {
-	t.Helper()
-	switch {
-	case there:
-	case os.Getenv("CI") != "":
-		t.Fatalf("CI lacks %s", what)
-	default:
-		t.Skipf("%s is not installed", what)
-	}
-}
-
-func found(tool string) bool {
-	_, err := exec.LookPath(tool)
-	return err == nil
-}
 
 // TestClients runs the example clients: they see the values, the cloud does not.
 func TestClients(t *testing.T) {
@@ -184,10 +35,10 @@ func TestClients(t *testing.T) {
 				_, err := os.Stat(filepath.Join(root, row.dir, "node_modules", "openai"))
 				need(t, err == nil, "the openai package (npm ci in "+row.dir+")")
 			}
-			d := serve(t)
+			d := between(t)
 			cmd := exec.CommandContext(t.Context(), row.run[0], row.run[1:]...)
 			cmd.Dir = filepath.Join(root, row.dir)
-			cmd.Env = clean("OPENAI_BASE_URL="+d.url+"/v1", "OPENAI_API_KEY=none", "MODEL=cloud/"+row.model)
+			cmd.Env = clean("OPENAI_BASE_URL="+d.door.url+"/v1", "OPENAI_API_KEY=none", "MODEL=cloud/"+row.model)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %v\n%s", row.run, err, out)
@@ -202,6 +53,9 @@ func TestClients(t *testing.T) {
 			}
 			if call, value := d.cloud.Received("Marta", "Lindqvist", "marta.lindqvist@fjord.example", "Tr0ub4dor"); call != nil {
 				t.Errorf("the cloud received %q", value)
+			}
+			if log := d.door.stop(); strings.Contains(log, "Lindqvist") {
+				t.Errorf("the log holds a name:\n%s", log)
 			}
 		})
 	}
