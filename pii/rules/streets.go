@@ -132,6 +132,9 @@ func numberNear(t *text, i, j int) bool {
 
 // streetMatch runs p from lo on and takes a match that holds [start,end).
 func (s *Set) streetMatch(t *text, p *pattern, lo, start, end int, out *findings) int {
+	if start < t.key {
+		return 0
+	}
 	lo = max(lo, t.key)
 	for lo > t.key && lo < len(t.s) && (t.s[lo]&0xC0 == 0x80 || byteClass[t.s[lo-1]] != byteOther) {
 		lo--
