@@ -104,9 +104,17 @@ func (s *Scanner) key(t Text) cacheKey {
 	h.Write([]byte(s.version))
 	binary.LittleEndian.PutUint64(n[:], uint64(len(t.Key)))
 	h.Write(n[:])
-	h.Write([]byte(t.Key))
-	h.Write([]byte(t.Value))
-	return cacheKey(h.Sum(nil))
+	var buf [1024]byte
+	for _, part := range [...]string{t.Key, t.Value} {
+		for len(part) > 0 {
+			n := copy(buf[:], part)
+			h.Write(buf[:n])
+			part = part[n:]
+		}
+	}
+	var key cacheKey
+	h.Sum(key[:0])
+	return key
 }
 
 // scan collects the findings of all parts in the folded text, in the original

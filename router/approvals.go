@@ -119,7 +119,9 @@ func answerError(err error) error {
 	return storeError("keep the answer", err)
 }
 
-type rememberedAnswer struct {
+// RememberedAnswer is a choice of the user that holds until it is forgotten; for
+// one task, if Task is set.
+type RememberedAnswer struct {
 	ID      string    `json:"id"`
 	Label   string    `json:"label"`
 	Choice  string    `json:"choice"`
@@ -135,11 +137,11 @@ func (s *Server) listAnswers(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := struct {
-		Data []rememberedAnswer `json:"data"`
-	}{Data: []rememberedAnswer{}}
+		Data []RememberedAnswer `json:"data"`
+	}{Data: []RememberedAnswer{}}
 	for _, a := range rows {
 		if a.Caller == caller(r.Context()) {
-			out.Data = append(out.Data, rememberedAnswer{a.ID, a.Label, a.Choice, a.Task, a.Created})
+			out.Data = append(out.Data, RememberedAnswer{a.ID, a.Label, a.Choice, a.Task, a.Created})
 		}
 	}
 	writeJSON(w, http.StatusOK, out)

@@ -64,7 +64,7 @@ func (s *Server) converse(ctx context.Context, x *exchange) error {
 
 // orient finds out what is asked for: where, by whom, what kind of step.
 func (s *Server) orient(ctx context.Context, x *exchange, c *wire.Chat) error {
-	x.stream = c.Stream
+	x.stream, x.model = c.Stream, c.Model
 	r, err := s.Routes.resolve(ctx, c.Model, x.auth)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (s *Server) examine(ctx context.Context, c *wire.Chat, t *task.Task) *gate.
 // place decides where the step runs and writes the decision down, refusals
 // included. Nothing is sent without that record.
 func (s *Server) place(ctx context.Context, x *exchange) error {
-	x.placement = Place(s.signals(x, x.decided))
+	x.placement = Place(s.signals(ctx, x, x.decided))
 	kind := ""
 	x.label, x.upstream = "", ""
 	switch x.placement.Where {

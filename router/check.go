@@ -63,7 +63,7 @@ func (s *Server) dryRun(x *exchange) (CheckResult, error) {
 		return CheckResult{}, storeError("open the task", err)
 	}
 	x.decided = s.Gate.Decide(ctx, s.examine(ctx, chat, t), x.step(nil))
-	return result(x.decided, Place(s.signals(x, x.decided))), nil
+	return result(x.decided, Place(s.signals(ctx, x, x.decided))), nil
 }
 
 func result(d *gate.Decided, p Placement) CheckResult {

@@ -29,6 +29,7 @@ type exchange struct {
 	began   bool   // headers are out
 	kind    string // of the step
 	text    string // of the last user message
+	model   string // as the client named it
 	route   route
 	explain bool
 	// downCloud and downLocal say that the side failed within this request.
@@ -77,7 +78,9 @@ func (x *exchange) announce() {
 	if x.decided != nil {
 		set("X-Weir-Task", x.decided.Task().ID())
 		set("X-Weir-Rule", x.decided.Rule())
-		set("X-Weir-Masked", x.decided.Masked())
+		if x.placement.Where == OnCloud {
+			set("X-Weir-Masked", x.decided.Masked())
+		}
 	}
 	if x.explain && x.decided != nil {
 		set("X-Weir-Findings", x.decided.Summary())

@@ -21,8 +21,9 @@ type Routes struct {
 	Clouds  []CloudUpstream
 	Locals  []LocalUpstream
 	Aliases map[string]Alias
-	// DefaultCloud and DefaultLocal name the upstreams of requests that name
-	// none; the first of each kind if empty.
+	// DefaultCloud and DefaultLocal are for requests that name no upstream:
+	// "upstream/model", or "upstream" for whatever model is named. Empty means
+	// the first upstream of the kind.
 	DefaultCloud, DefaultLocal string
 }
 
@@ -58,7 +59,9 @@ func side(c Caps, healthy bool) Side {
 // has; any other name is a model of the default cloud upstream, so that a client
 // made for that vendor works unchanged.
 func (rs *Routes) resolve(ctx context.Context, model, auth string) (route, error) {
-	r := route{cloud: rs.cloud(rs.DefaultCloud), local: rs.localNamed(rs.DefaultLocal)}
+	var r route
+	r.cloud, r.cloudModel = rs.defaultCloud()
+	r.local, r.localModel = rs.defaultLocal()
 	head, rest, _ := strings.Cut(model, "/")
 	switch alias, ok := rs.Aliases[model]; {
 	case ok:
@@ -67,10 +70,14 @@ func (rs *Routes) resolve(ctx context.Context, model, auth string) (route, error
 		r.Mode = Auto
 	case head == "local":
 		r.Mode = WantLocal
-		r.local, r.localModel = rs.splitLocal(rest)
+		if rest != "" {
+			r.local, r.localModel = rs.splitLocal(rest)
+		}
 	case head == "cloud":
 		r.Mode = WantCloud
-		r.cloud, r.cloudModel = rs.splitCloud(rest)
+		if rest != "" {
+			r.cloud, r.cloudModel = rs.splitCloud(rest)
+		}
 	case rs.named(head):
 		if l := rs.findLocal(head); l != nil {
 			r.Mode, r.local, r.localModel = WantLocal, l, rest
@@ -82,21 +89,20 @@ func (rs *Routes) resolve(ctx context.Context, model, auth string) (route, error
 			r.Mode, r.local, r.localModel = WantLocal, l, model
 		} else {
 			r.Mode, r.cloudModel = WantCloud, model
+			if u := rs.cloudWith(model); u != nil {
+				r.cloud = u
+			}
 		}
 	}
-	return r, rs.complete(ctx, &r, model, auth)
+	return r, rs.known(ctx, r, model, auth)
 }
 
-// complete fills in models that the request left open.
-func (rs *Routes) complete(ctx context.Context, r *route, model, auth string) error {
+// known says that the route leads somewhere, or lists what would. Which model is
+// meant, where none was named, is found out only when it is needed: it may take a
+// call to the server.
+func (rs *Routes) known(ctx context.Context, r route, model, auth string) error {
 	if r.cloud == nil && r.local == nil || r.Mode == WantCloud && r.cloud == nil && r.cloudModel == model {
-		return rs.notFound(ctx, model, auth)
-	}
-	if r.cloud != nil && r.cloudModel == "" {
-		r.cloudModel = firstModel(ctx, r.cloud, r.cloud.Caps, auth)
-	}
-	if r.local != nil && r.localModel == "" {
-		r.localModel = firstModel(ctx, r.local, r.local.Caps, auth)
+		return rs.notFound(ctx, auth)
 	}
 	return nil
 }
@@ -109,7 +115,7 @@ func (rs *Routes) alias(ctx context.Context, a Alias, auth string) (route, error
 	if a.Local != "" {
 		r.local, r.localModel = rs.splitLocal(a.Local)
 	} else {
-		r.local = rs.localNamed(rs.DefaultLocal)
+		r.local, r.localModel = rs.defaultLocal()
 	}
 	if r.Mode == "" {
 		switch {
@@ -121,7 +127,7 @@ func (rs *Routes) alias(ctx context.Context, a Alias, auth string) (route, error
 			r.Mode = Auto
 		}
 	}
-	return r, rs.complete(ctx, &r, "", auth)
+	return r, rs.known(ctx, r, "", auth)
 }
 
 // firstModel is the model for requests that name none: the first that is
@@ -145,7 +151,8 @@ func (rs *Routes) splitCloud(name string) (*CloudUpstream, string) {
 	if u := rs.findCloud(head); u != nil {
 		return u, rest
 	}
-	return rs.cloud(rs.DefaultCloud), name
+	u, _ := rs.defaultCloud()
+	return u, name
 }
 
 func (rs *Routes) splitLocal(name string) (*LocalUpstream, string) {
@@ -153,7 +160,8 @@ func (rs *Routes) splitLocal(name string) (*LocalUpstream, string) {
 	if u := rs.findLocal(head); u != nil {
 		return u, rest
 	}
-	return rs.localNamed(rs.DefaultLocal), name
+	u, _ := rs.defaultLocal()
+	return u, name
 }
 
 func (rs *Routes) named(name string) bool {
@@ -178,36 +186,60 @@ func (rs *Routes) findLocal(name string) *LocalUpstream {
 	return nil
 }
 
-// cloud returns the named upstream, or the first if name is empty.
-func (rs *Routes) cloud(name string) *CloudUpstream {
-	if name == "" && len(rs.Clouds) > 0 {
-		return &rs.Clouds[0]
+// defaultCloud returns the upstream and model, if one is set, of requests that
+// name none.
+func (rs *Routes) defaultCloud() (*CloudUpstream, string) {
+	if rs.DefaultCloud == "" {
+		if len(rs.Clouds) == 0 {
+			return nil, ""
+		}
+		return &rs.Clouds[0], ""
 	}
-	return rs.findCloud(name)
+	name, model, _ := strings.Cut(rs.DefaultCloud, "/")
+	return rs.findCloud(name), model
 }
 
-func (rs *Routes) localNamed(name string) *LocalUpstream {
-	if name == "" && len(rs.Locals) > 0 {
-		return &rs.Locals[0]
+func (rs *Routes) defaultLocal() (*LocalUpstream, string) {
+	if rs.DefaultLocal == "" {
+		if len(rs.Locals) == 0 {
+			return nil, ""
+		}
+		return &rs.Locals[0], ""
 	}
-	return rs.findLocal(name)
+	name, model, _ := strings.Cut(rs.DefaultLocal, "/")
+	return rs.findLocal(name), model
 }
 
-// localWith returns the local upstream that has the model, or nil. Configured
-// names may be patterns, as in "qwen3:*".
+// serves says that one of an upstream's configured names is the model's, or a
+// pattern that fits it: in "qwen3:*" the star stands for any text.
+func (c Caps) serves(model string) bool {
+	// path.Match keeps its star out of slashes, which model names may hold.
+	plain := strings.NewReplacer("/", "\x00")
+	return slices.ContainsFunc(c.Models, func(m string) bool {
+		ok, err := path.Match(plain.Replace(m), plain.Replace(model))
+		return err == nil && ok
+	})
+}
+
+// cloudWith returns the cloud upstream that is configured for the model, or nil.
+func (rs *Routes) cloudWith(model string) *CloudUpstream {
+	for i := range rs.Clouds {
+		if rs.Clouds[i].Caps.serves(model) {
+			return &rs.Clouds[i]
+		}
+	}
+	return nil
+}
+
+// localWith returns the local upstream that has the model, or nil.
 func (rs *Routes) localWith(ctx context.Context, model, auth string) *LocalUpstream {
 	for i := range rs.Locals {
-		l := &rs.Locals[i]
-		for _, m := range l.Caps.Models {
-			if ok, err := path.Match(m, model); err == nil && ok {
-				return l
-			}
+		if rs.Locals[i].Caps.serves(model) {
+			return &rs.Locals[i]
 		}
 	}
-	for i := range rs.Clouds {
-		if slices.Contains(rs.Clouds[i].Caps.Models, model) {
-			return nil
-		}
+	if rs.cloudWith(model) != nil {
+		return nil
 	}
 	for i := range rs.Locals {
 		models, err := rs.Locals[i].Models(ctx, auth)
@@ -218,7 +250,7 @@ func (rs *Routes) localWith(ctx context.Context, model, auth string) *LocalUpstr
 	return nil
 }
 
-func (rs *Routes) notFound(ctx context.Context, model, auth string) error {
+func (rs *Routes) notFound(ctx context.Context, auth string) error {
 	names := make([]string, 0, 8)
 	for _, m := range rs.list(ctx, auth) {
 		names = append(names, m.ID)

@@ -23,7 +23,7 @@ func (s *Server) send(ctx context.Context, x *exchange) (*wire.Reply, error) {
 	}
 	was := x.placement.Where
 	x.downCloud, x.downLocal = was == OnCloud, was == OnLocal
-	if moved := Place(s.signals(x, x.decided)); moved.Where == was || moved.Where != OnCloud && moved.Where != OnLocal {
+	if moved := Place(s.signals(ctx, x, x.decided)); moved.Where == was || moved.Where != OnCloud && moved.Where != OnLocal {
 		return reply, s.upstreamError(ctx, x, err)
 	}
 	if reply != nil {
@@ -53,6 +53,9 @@ func (s *Server) sendOnce(ctx context.Context, x *exchange) (*wire.Reply, error)
 	to := gate.Target{Upstream: x.upstream, Header: passedOn(x.r.Header)}
 	if x.placement.Where == OnCloud {
 		to.Model, to.Profile = x.route.cloudModel, x.route.cloud.Caps.Profile
+		if to.Model == "" {
+			to.Model = firstModel(ctx, x.route.cloud, x.route.cloud.Caps, x.auth)
+		}
 		out, err := s.Gate.Clear(ctx, x.decided, x.receipt, to)
 		if err != nil {
 			return nil, err
@@ -61,6 +64,9 @@ func (s *Server) sendOnce(ctx context.Context, x *exchange) (*wire.Reply, error)
 		return x.route.cloud.Chat(ctx, &out, x.auth)
 	}
 	to.Model, to.Profile = x.route.localModel, x.route.local.Caps.Profile
+	if to.Model == "" {
+		to.Model = firstModel(ctx, x.route.local, x.route.local.Caps, x.auth)
+	}
 	out, err := s.Gate.Keep(ctx, x.decided, x.receipt, to)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/approve"
@@ -48,16 +49,16 @@ func (s *Server) settle(ctx context.Context, x *exchange, found *gate.Examined) 
 // step is what the policy is told of the request.
 func (x *exchange) step(answers map[string]policy.Action) gate.Step {
 	st := gate.Step{
-		Kind: x.kind, Mode: string(x.route.Mode), Dialect: "chat", Caller: x.caller,
+		Kind: x.kind, Model: x.model, Mode: string(x.route.Mode), Dialect: "chat", Caller: x.caller,
 		Local: x.route.Mode == WantLocal || x.route.cloud == nil, Answers: answers,
 	}
 	if st.Local {
 		if x.route.local != nil {
-			st.Upstream, st.Model = x.route.local.Name(), x.route.localModel
+			st.Upstream = x.route.local.Name()
 		}
 		return st
 	}
-	st.Upstream, st.Model = x.route.cloud.Name(), x.route.cloudModel
+	st.Upstream = x.route.cloud.Name()
 	return st
 }
 
@@ -74,7 +75,7 @@ func asked(d *gate.Decided) []string {
 func (s *Server) ask(ctx context.Context, x *exchange, found *gate.Examined, answers map[string]policy.Action) error {
 	q := s.question(x, found)
 	s.Metrics.ApprovalsPending(len(s.Approvals.Pending(ctx)) + 1)
-	s.Log.InfoContext(ctx, "waiting for the user", "task", found.Task().ID(), "labels", asked(x.decided))
+	s.Log.InfoContext(ctx, "waiting for the user", "task", found.Task().ID(), "labels", strings.Join(asked(x.decided), " "))
 	answer, err := s.await(ctx, x, q)
 	s.Metrics.ApprovalsPending(len(s.Approvals.Pending(ctx)))
 	switch {

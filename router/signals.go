@@ -1,6 +1,7 @@
 package router
 
 import (
+	"context"
 	"strings"
 
 	"weir/internal/gate"
@@ -102,7 +103,7 @@ const sideTail = 600
 func tail(s string, n int) string { return s[max(0, len(s)-n):] }
 
 // signals gathers what the place of a step depends on.
-func (s *Server) signals(x *exchange, d *gate.Decided) Signals {
+func (s *Server) signals(ctx context.Context, x *exchange, d *gate.Decided) Signals {
 	c := d.Chat()
 	sig := Signals{
 		Mode: x.route.Mode, Action: d.Action(), Unexamined: d.Failed() != nil, Undecided: d.Err() != nil,
@@ -122,10 +123,28 @@ func (s *Server) signals(x *exchange, d *gate.Decided) Signals {
 	if sig.Mode != Auto {
 		return sig // the words do not matter
 	}
+	if sig.Local.Configured && sig.Local.Context == 0 {
+		sig.Local.Context = localContext(ctx, x)
+	}
 	words := s.heuristics.read(x.text)
 	sig.AsksMasked = d.Action() == policy.Mask && words&hintExact != 0
 	sig.Hard = len(x.text) > hardLength || words&hintHard != 0 || strings.Contains(x.text, "```")
 	return sig
+}
+
+// localContext asks the local server how much its model reads; 0 if it does not
+// say.
+func localContext(ctx context.Context, x *exchange) int {
+	models, err := x.route.local.Models(ctx, x.auth)
+	if err != nil {
+		return 0
+	}
+	for _, m := range models {
+		if x.route.localModel == "" || m.ID == x.route.localModel {
+			return m.Context
+		}
+	}
+	return 0
 }
 
 // bytesPerToken is a cautious average over languages and code.

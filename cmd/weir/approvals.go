@@ -172,9 +172,7 @@ func (c approvalsAnswersCommand) Run(ctx context.Context, io streams, root *cli)
 		return err
 	}
 	var list struct {
-		Data []struct {
-			ID, Label, Choice, Task string
-		} `json:"data"`
+		Data []router.RememberedAnswer `json:"data"`
 	}
 	if err := cl.call(ctx, http.MethodGet, "/v1/weir/answers", nil, &list); err != nil {
 		return err

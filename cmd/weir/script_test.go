@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"weir/internal/weirtest"
+	"weir/internal/wire"
+	"weir/router"
 )
 
 func TestMain(m *testing.M) {
@@ -37,7 +40,11 @@ func TestMain(m *testing.M) {
 //	freeport NAME        sets $NAME to a free loopback address
 //	await URL            waits until URL answers
 //	post URL FILE        sends FILE; the status, Weir's headers and the body are stdout
+//	postbg URL FILE      sends FILE and goes on; reply waits for the answer and prints it
+//	awaitquestion NAME   waits for an open question of the front door at $LISTEN, sets $NAME to its id
+//	forgetall            forgets all remembered answers
 //	received KIND        what the stand-in got, as stdout
+//	oneplaceholder KIND  fails unless all placeholders that the stand-in got are one
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -47,10 +54,13 @@ func TestScripts(t *testing.T) {
 			e.Setenv("XDG_CONFIG_HOME", e.WorkDir+"/.config")
 			e.Setenv("XDG_DATA_HOME", e.WorkDir+"/.data")
 			e.Values["standins"] = map[string]*weirtest.StandIn{}
+			e.Values["posted"] = map[string]chan posted{}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"standin": cmdStandIn, "freeport": cmdFreePort, "await": cmdAwait, "post": cmdPost, "received": cmdReceived,
+			"oneplaceholder": cmdOnePlaceholder, "postbg": cmdPostBackground, "reply": cmdReply,
+			"awaitquestion": cmdAwaitQuestion, "forgetall": cmdForgetAll,
 		},
 	})
 }
@@ -99,11 +109,43 @@ func cmdAwait(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func cmdPost(ts *testscript.TestScript, _ bool, args []string) {
-	resp, err := http.Post(args[0], "application/json", strings.NewReader(ts.ReadFile(args[1])))
+	out, err := post(args[0], ts.ReadFile(args[1]))
 	ts.Check(err)
+	fmt.Fprint(ts.Stdout(), out)
+}
+
+// posted is an answer that a script waits for later.
+type posted struct {
+	out string
+	err error
+}
+
+func cmdPostBackground(ts *testscript.TestScript, _ bool, args []string) {
+	done := make(chan posted, 1) // the script may end without looking
+	body := ts.ReadFile(args[1])
+	go func() {
+		out, err := post(args[0], body)
+		done <- posted{out, err}
+	}()
+	ts.Value("posted").(map[string]chan posted)[""] = done
+}
+
+func cmdReply(ts *testscript.TestScript, _ bool, _ []string) {
+	p := <-ts.Value("posted").(map[string]chan posted)[""]
+	ts.Check(p.err)
+	fmt.Fprint(ts.Stdout(), p.out)
+}
+
+func post(url, content string) (string, error) {
+	resp, err := http.Post(url, "application/json", strings.NewReader(content))
+	if err != nil {
+		return "", err
+	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	ts.Check(err)
+	if err != nil {
+		return "", err
+	}
 	var out bytes.Buffer
 	fmt.Fprintln(&out, resp.StatusCode)
 	for name := range resp.Header {
@@ -112,11 +154,57 @@ func cmdPost(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	out.Write(body)
-	fmt.Fprint(ts.Stdout(), out.String()+"\n")
+	out.WriteByte('\n')
+	return out.String(), nil
+}
+
+func cmdAwaitQuestion(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c := &client{base: "http://" + ts.Getenv("LISTEN"), http: http.DefaultClient}
+	for {
+		var list approvalList
+		ts.Check(c.call(ctx, http.MethodGet, "/v1/weir/approvals", nil, &list))
+		if len(list.Data) > 0 {
+			ts.Setenv(args[0], list.Data[0].ID)
+			return
+		}
+	}
+}
+
+func cmdForgetAll(ts *testscript.TestScript, _ bool, _ []string) {
+	c := &client{base: "http://" + ts.Getenv("LISTEN"), http: http.DefaultClient}
+	var list struct {
+		Data []router.RememberedAnswer `json:"data"`
+	}
+	ts.Check(c.call(context.Background(), http.MethodGet, "/v1/weir/answers", nil, &list))
+	for _, a := range list.Data {
+		ts.Check(c.call(context.Background(), http.MethodDelete, "/v1/weir/answers/"+a.ID, nil, nil))
+	}
 }
 
 func cmdReceived(ts *testscript.TestScript, _ bool, args []string) {
 	for _, c := range standIns(ts)[args[0]].Calls() {
 		fmt.Fprintf(ts.Stdout(), "%s\n", c.Bytes())
+	}
+}
+
+func cmdOnePlaceholder(ts *testscript.TestScript, _ bool, args []string) {
+	seen := map[string]int{}
+	for _, c := range standIns(ts)[args[0]].Calls() {
+		chat, err := wire.ReadChat(c.Body, wire.Limits{})
+		if err != nil {
+			continue // not a chat request
+		}
+		for i, l := range chat.Leaves() {
+			if p := chat.Places[i]; p.Source == wire.FromUser && p.Field == "content" {
+				for _, token := range regexp.MustCompile(`[A-Z]+_[A-Z2-7]{5,}`).FindAllString(l.Value, -1) {
+					seen[token]++
+				}
+			}
+		}
+	}
+	if len(seen) != 1 {
+		ts.Fatalf("placeholders: %v", seen)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 
@@ -117,11 +118,11 @@ func policyData(cfg *config.Config) ([]byte, error) {
 	if len(cfg.Policy.Actions) > 0 {
 		actions, opaque := map[string]string{}, map[string]string{}
 		for label, action := range cfg.Policy.Actions {
-			if kind, ok := opaqueKinds[label]; ok {
-				opaque[kind] = action
-				continue
+			if _, ok := pii.Lookup(pii.Label(label)); ok {
+				actions[label] = action
+			} else { // the configuration names nothing else
+				opaque[strings.ToLower(label)] = action
 			}
-			actions[label] = action
 		}
 		data["actions"] = actions
 		if len(opaque) > 0 {
@@ -137,11 +138,6 @@ func policyData(cfg *config.Config) ([]byte, error) {
 		return nil, fmt.Errorf("write policy data: %w", err)
 	}
 	return out, nil
-}
-
-// opaqueKinds are the names under policy.actions that are not labels.
-var opaqueKinds = map[string]string{
-	"IMAGE": "image", "AUDIO": "audio", "FILE": "file", "ENCRYPTED": "encrypted", "UNKNOWN": "unknown", "UNEXAMINED": "unexamined",
 }
 
 // openUpstreams makes the upstreams and the table of routes.

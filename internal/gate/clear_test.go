@@ -248,7 +248,7 @@ func TestAdaptedAndMasked(t *testing.T) {
 			t.Errorf("%q is in %s", bad, got)
 		}
 	}
-	for _, want := range []string{`"model":"other"`, `"max_tokens":5`, `"team":"PERSON_`, `"content":"for PERSON_`} {
+	for _, want := range []string{`"model":"other"`, `"max_tokens":5`, `"team":"PERSON_`, `for PERSON_`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %s", want, got)
 		}

@@ -40,6 +40,7 @@ func TestFind(t *testing.T) {
 		{"explicit id without messages", task.Ref{Caller: "laptop", Explicit: "s-1"}, explicit(base, "s-1"), true},
 		{"no id and no messages", task.Ref{Caller: "laptop"}, task.Ref{Caller: "laptop"}, false},
 		{"only a system message, twice", conversation("laptop"), conversation("laptop"), true},
+		{"a system message that was counted as the user's", task.Ref{Caller: "laptop", Chain: chain("system", "x")}, conversation("laptop", "good day"), false},
 		{"no system message", task.Ref{Caller: "laptop", Chain: chain("a")}, task.Ref{Caller: "laptop", Chain: chain("a", "b")}, true},
 	} {
 		for _, how := range []string{"one process", "restart, clean", "restart, with a finding"} {

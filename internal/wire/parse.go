@@ -65,6 +65,9 @@ func Parse(raw []byte, lim Limits, v Visitor) (*Doc, error) {
 		return nil, ErrUTF8
 	}
 	p := parser{lim: lim.orDefaults(), doc: &Doc{raw: string(raw)}, visit: v}
+	// A first guess, so that a chunk of a stream costs few allocations.
+	p.doc.leaves = make([]Leaf, 0, min(len(raw)/12+4, 1024))
+	p.doc.containers = make([]container, 0, 8)
 	if err := p.document(raw, p.doc.raw, 0, 0); err != nil {
 		return nil, err
 	}
@@ -88,7 +91,7 @@ type frame struct {
 // document reads text, which is document number id (0 is the root) at the given
 // level of embedding. buf holds the same bytes; the decoder only reads them.
 func (p *parser) document(buf []byte, text string, id int32, level int) error {
-	r := reader{p: p, text: text, id: id, level: level}
+	r := reader{p: p, text: text, id: id, level: level, stack: make([]frame, 0, 8), path: make([]Elem, 0, 8)}
 	r.dec = jsontext.NewDecoder(bytes.NewBuffer(buf),
 		jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(id != 0))
 	for {

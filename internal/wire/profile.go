@@ -8,8 +8,9 @@ import (
 // Profile says what a server wants written differently. The zero value changes
 // nothing.
 type Profile struct {
-	// DeveloperToSystem writes the role developer as system, for chat templates
-	// that know no developer.
+	// DeveloperToSystem writes the role developer as system, and joins all such
+	// messages into one in front, for chat templates that know no developer and
+	// take instructions only there.
 	DeveloperToSystem bool
 	// MaxTokensField is the name under which the server takes the limit of
 	// output tokens: "max_tokens" or "max_completion_tokens". Empty keeps the
@@ -40,16 +41,89 @@ func (p Profile) Adapt(body []byte, lim Limits) ([]byte, error) {
 	for i, l := range c.leaves {
 		switch {
 		case l.doc != 0 || l.parent < 0:
-		case p.DeveloperToSystem && c.Places[i].Field == "role" && l.Value == "developer":
-			edits = append(edits, Edit{Leaf: i, Start: 0, End: len(l.Value), New: "system"})
 		case l.Kind == Name && c.containers[l.parent].parent < 0 && p.renames(c, l.Value):
 			edits = append(edits, Edit{Leaf: i, Start: 0, End: len(l.Value), New: p.MaxTokensField})
 		}
 	}
+	var gone map[int]bool
+	if p.DeveloperToSystem {
+		var lead []Patch
+		lead, gone = c.leadingSystem()
+		patches = append(patches, lead...)
+	}
 	if p.FlattenText {
-		patches = append(patches, c.flatten()...)
+		patches = append(patches, c.flatten(gone)...)
 	}
 	return c.Splice(edits, patches)
+}
+
+// leadingSystem returns the patches that make one leading system message of all
+// system and developer messages, and the messages that went into it. If they are
+// that already, or one of them holds more than text, there are none.
+func (c *Chat) leadingSystem() ([]Patch, map[int]bool) {
+	gone := map[int]bool{}
+	var texts []string
+	for n, m := range c.Messages {
+		if m.Role != "system" && m.Role != "developer" {
+			continue
+		}
+		text, plain := c.plainText(n)
+		if !plain {
+			return nil, nil
+		}
+		texts = append(texts, text)
+		gone[n] = true
+	}
+	if len(gone) == 0 || len(gone) == 1 && c.Messages[0].Role == "system" {
+		return nil, nil
+	}
+	var drop []Patch
+	for n, m := range c.Messages {
+		if gone[n] {
+			drop = append(drop, Patch{Start: m.Start, End: m.End})
+		}
+	}
+	one := `{"role":"system","content":"` + escape(strings.Join(texts, "\n\n")) + `"}`
+	if len(gone) < len(c.Messages) {
+		one += ","
+	}
+	out := c.withCommas(drop)
+	if out[0].Start == c.MessagesAt {
+		out[0].New = one // an insertion here would touch the removal
+		return out, gone
+	}
+	return append(out, Patch{Start: c.MessagesAt, End: c.MessagesAt, New: one}), gone
+}
+
+// plainText joins the text of a message's content, and says whether that is all
+// there is to the message.
+func (c *Chat) plainText(n int) (string, bool) {
+	for _, o := range c.Opaque {
+		if o.Message == n {
+			return "", false
+		}
+	}
+	var text []string
+	for i, l := range c.leaves {
+		start, _ := c.RootRange(i)
+		if start < c.Messages[n].Start || start >= c.Messages[n].End {
+			continue
+		}
+		if l.doc != 0 { // JSON in the text: taken as it stands
+			host := &c.inner[l.doc-1].host
+			for host.doc != 0 {
+				host = &c.inner[host.doc-1].host
+			}
+			if len(text) == 0 || text[len(text)-1] != host.Value {
+				text = append(text, host.Value)
+			}
+			continue
+		}
+		if p := c.Places[i]; p.Field == "content" && l.Kind == String {
+			text = append(text, l.Value)
+		}
+	}
+	return strings.Join(text, "\n"), true
 }
 
 // renames says that the top-level member is the output limit under the other
@@ -64,10 +138,13 @@ func (p Profile) renames(c *Chat, name string) bool {
 }
 
 // flatten returns the patches that write each array of text parts, and nothing
-// but text parts, as one string.
-func (c *Chat) flatten() []Patch {
+// but text parts, as one string, in messages that are not gone.
+func (c *Chat) flatten(gone map[int]bool) []Patch {
 	var out []Patch
 	for n, m := range c.Messages {
+		if gone[n] {
+			continue
+		}
 		var text []string
 		plain := true
 		for _, o := range c.Opaque {

@@ -2,6 +2,7 @@ package fold
 
 import (
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -50,12 +51,18 @@ type census struct {
 	ascii   int // ASCII letters and digits
 	twins   int // foreign letters with an ASCII twin
 	foreign int // foreign letters without one
+	weak    int // twins that are only taken for ASCII among ASCII letters
 }
+
+// weakTwins look less like an ASCII letter than others, and make up many honest
+// words.
+const weakTwins = "кмтпнв"
 
 func (c *census) add(d census) {
 	c.ascii += d.ascii
 	c.twins += d.twins
 	c.foreign += d.foreign
+	c.weak += d.weak
 }
 
 func unmaskToken(b *builder, s string, start, end int) {
@@ -71,7 +78,7 @@ func unmaskToken(b *builder, s string, start, end int) {
 	inASCII := whole.foreign == 0 && whole.ascii > 0
 	for i := start; i < end; {
 		c, next := countWord(s, i, end)
-		if c.twins > 0 && c.foreign == 0 && (c.ascii > 0 || inASCII) {
+		if c.twins > 0 && c.foreign == 0 && (c.ascii > 0 || inASCII && c.weak == 0) {
 			unmaskWord(b, s, i, next)
 		}
 		i = next
@@ -111,10 +118,13 @@ func countWord(s string, i, end int) (census, int) {
 		case r < utf8.RuneSelf:
 			c.ascii++
 		default:
-			if _, ok := lookAlike(r); ok {
-				c.twins++
-			} else {
+			if _, ok := lookAlike(r); !ok {
 				c.foreign++
+				break
+			}
+			c.twins++
+			if strings.ContainsRune(weakTwins, r) {
+				c.weak++
 			}
 		}
 		i += n

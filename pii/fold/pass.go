@@ -60,7 +60,7 @@ func (p *pass) wide(i int) int {
 		p.b.replace(p.src, i, i+n, with)
 		return i + n
 	}
-	if !p.foreign {
+	if !p.foreign && (r > 0x180 || r == 0x131 || r == 0xD7) {
 		_, p.foreign = lookAlike(r)
 	}
 	return i + n
@@ -100,6 +100,10 @@ func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 // plainForm returns the ASCII that stands for r in folded text.
 func plainForm(r rune, s string) (string, bool) {
 	switch {
+	case r >= 0xC0 && r < 0x17F && r != 0x132 && r != 0x133, r > 0x384 && r < 0x530:
+		// Letters of Europe, by far the most frequent here, and none of them
+		// ASCII in disguise by its decomposition.
+		return "", false
 	case ignorable(r):
 		return "", true
 	case r >= 0x2010 && r <= 0x2015, r == 0x2212, r == 0x2043:

@@ -5,16 +5,18 @@ import "strings"
 // international holds what banks, telephones and vehicles are known by.
 func international() map[string]check {
 	return map[string]check{
-		"bic":   bic,
-		"card":  card,
-		"iban":  iban,
-		"iccid": func(s string) bool { return (len(s) == 19 || len(s) == 20) && s[:2] == "89" && luhn(s) },
-		"imei":  digitsCheck(15, func(s string) bool { return !uniform(s) && luhn(s) }),
-		"isin":  isin,
-		"lei":   func(s string) bool { return len(s) == 20 && digitsOnly(s[18:]) && mod97(s) == 1 },
-		"luhn":  luhn,
-		"vat":   vat,
-		"vin":   vin,
+		"bic":         bic,
+		"card":        card,
+		"card_common": func(s string) bool { return card(s) && commonCard(s) },
+		"iban":        iban,
+		"iccid":       func(s string) bool { return (len(s) == 19 || len(s) == 20) && s[:2] == "89" && luhn(s) },
+		"imei":        digitsCheck(15, func(s string) bool { return !uniform(s) && luhn(s) }),
+		"isin":        isin,
+		"lei":         func(s string) bool { return len(s) == 20 && digitsOnly(s[18:]) && mod97(s) == 1 },
+		"luhn":        luhn,
+		"plate":       plate,
+		"vat":         vat,
+		"vin":         vin,
 	}
 }
 
@@ -66,6 +68,20 @@ func card(s string) bool {
 	return ok && luhn(s)
 }
 
+// commonCard leaves out issuers and lengths that are seldom seen, so that the
+// number may stand without a word about cards.
+func commonCard(s string) bool {
+	switch {
+	case s[:2] == "62":
+		return true
+	case s[0] == '3':
+		return len(s) == 14 && s[1] != '7' && s[1] != '4' || len(s) == 15 || len(s) == 16 && s[1] == '5'
+	case s[0] == '4', s[0] == '2', s[0] == '5' && s[1] >= '1' && s[1] <= '5', s[:4] == "6011", s[:2] == "65", s[:2] == "64":
+		return len(s) == 16
+	}
+	return false
+}
+
 func bic(s string) bool {
 	return (len(s) == 8 || len(s) == 11) && letters(s[:6]) && country(s[4:6])
 }
@@ -98,7 +114,7 @@ func country(s string) bool {
 }
 
 func vin(s string) bool {
-	if len(s) != 17 || strings.ContainsAny(s, "IOQ") || digitsOnly(s) || letters(s) {
+	if len(s) != 17 || strings.ContainsAny(s, "IOQ") || s[:2] == "0X" || digitsOnly(s) || letters(s) {
 		return false
 	}
 	const value = "12345678 12345 7 923456789" // A to Z without I, O, Q
@@ -150,4 +166,16 @@ func vat(s string) bool {
 		return len(n) >= 8 && digitsOnly(n) && len(n) <= 11
 	}
 	return false
+}
+
+// plate tests the length of a licence plate only: its shape is the country's
+// own affair. A list as K1 K2 K3 is none.
+func plate(s string) bool {
+	changes := 0
+	for i := 1; i < len(s); i++ {
+		if (s[i] <= '9') != (s[i-1] <= '9') {
+			changes++
+		}
+	}
+	return len(s) >= 5 && len(s) <= 10 && changes <= 4
 }

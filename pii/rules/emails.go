@@ -147,7 +147,7 @@ func (s *Set) handle(t *text, at int, out *findings) {
 		return
 	}
 	near := t.context(at, end, 40, 20).has(s.c.username)
-	if !near && !strings.ContainsAny(v, "_0123456789") || strings.Contains(v, ".") && !near {
+	if !strings.ContainsAny(v, "_0123456789") && (!near || s.vocab.words[strings.ToLower(v)].list&listCommon != 0) || strings.Contains(v, ".") && !near {
 		return
 	}
 	if strings.ToUpper(v) == v || !near && strings.HasPrefix(v, "param") {

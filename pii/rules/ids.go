@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"weir/pii"
 )
@@ -30,10 +31,10 @@ type idRule struct {
 	needs  classSet // words of which one must stand near
 	forms  []string // layouts allowed near such a word; any if empty
 	alone  []string // layouts that need no such word
+	upper  bool     // no small letters
 	digits uint64   // positions that must be digits
 	chars  uint64   // positions that must be letters
 	fixed  []fixedByte
-	order  int
 }
 
 type fixedByte struct {
@@ -55,6 +56,7 @@ type idSource struct {
 	Needs []string `yaml:"needs"`
 	Forms []string `yaml:"forms"`
 	Alone []string `yaml:"alone"`
+	Upper bool     `yaml:"upper"`
 	Score float64  `yaml:"score"`
 	Yes   []string `yaml:"yes"`
 	No    []string `yaml:"no"`
@@ -65,7 +67,7 @@ type idIndex struct {
 	byLen [maxCompact + 1][]*idRule
 }
 
-func (x *idIndex) add(src idSource, info *ruleInfo, v *vocab, all map[string]check, order int) error {
+func (x *idIndex) add(src idSource, info *ruleInfo, v *vocab, all map[string]check) error {
 	needs, err := v.set(src.Needs)
 	if err != nil {
 		return fmt.Errorf("rule %s: %w", src.ID, err)
@@ -81,7 +83,7 @@ func (x *idIndex) add(src idSource, info *ruleInfo, v *vocab, all map[string]che
 	for _, mask := range src.Masks {
 		r := &idRule{
 			info: info, check: c, score: src.Score, rank: rank, needs: needs,
-			forms: src.Forms, alone: src.Alone, order: order,
+			forms: src.Forms, alone: src.Alone, upper: src.Upper,
 		}
 		n, err := r.compile(mask)
 		if err != nil {
@@ -237,7 +239,10 @@ func attached(s string, pos int) bool {
 	switch c := s[pos-1]; c {
 	case '$', '+', '~':
 		return true
-	case '-', '.', '/', '\\':
+	case '-':
+		// Behind a blank or a bracket a dash is the sign of a negative number.
+		return pos > 1 && (byteClass[s[pos-2]] != byteOther || s[pos-2] == ' ' || s[pos-2] == '\t' || s[pos-2] == '(' || s[pos-2] == ',')
+	case '.', '/', '\\':
 		return pos > 1 && byteClass[s[pos-2]] != byteOther
 	case ',':
 		return pos > 1 && byteClass[s[pos-2]] == byteDigit && pos+3 <= len(s) && digitsOnly(s[pos:pos+3]) && (pos+3 == len(s) || byteClass[s[pos+3]] != byteDigit)
@@ -282,7 +287,7 @@ func (s *Set) tryID(t *text, c *candidate, out *findings) {
 		if !(named && allowed(r.forms, l) || len(r.alone) > 0 && allowed(r.alone, l)) {
 			continue
 		}
-		if r.check != nil && !r.check(string(value)) {
+		if r.check != nil && !r.check(string(value)) || r.upper && strings.ContainsFunc(t.s[c.start:c.end], unicode.IsLower) {
 			continue
 		}
 		score := r.score

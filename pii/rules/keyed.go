@@ -100,7 +100,7 @@ func (s *Set) keyedValues(t *text, out *findings) {
 
 func (r *keyedRule) try(v *vocab, t *text, l link, out *findings) {
 	switch {
-	case r.link == "sign" && !l.strong, r.link == "is" && !l.strong && !l.is:
+	case l.joined, r.link == "sign" && !l.strong, r.link == "is" && !l.strong && !l.is:
 		return
 	}
 	end := min(len(t.s), l.at+maxValue)
@@ -140,7 +140,7 @@ func (r *keyedRule) try(v *vocab, t *text, l link, out *findings) {
 	if !r.near.empty() && !t.context(start, stop, contextBefore, contextAfter).meets(r.near) {
 		return
 	}
-	if r.digits >= 4 && dateLike(value) {
+	if r.digits >= 4 && dateLike(value) || strings.HasPrefix(value, "0x") && r.info.Label != pii.CryptoWallet {
 		return
 	}
 	score := r.score

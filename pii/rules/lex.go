@@ -14,6 +14,7 @@ const (
 	hasLower              // a small letter
 	capital               // begins with a capital
 	isSolid               // run of a script that does not separate words
+	isCamel               // capitals inside, behind small letters
 )
 
 // word is a maximal run of letters and digits. Runs of Han, Kana, Hangul and
@@ -185,6 +186,9 @@ func (m *matcher) word(i int) int {
 			at := i
 			if c == byteLower {
 				at = i - 1 // the capital begins the new part, as in APIKey
+			}
+			if c == byteUpper && prev == byteLower {
+				shape |= isCamel
 			}
 			m.part(part, at)
 			part = at

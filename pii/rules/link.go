@@ -13,6 +13,7 @@ type link struct {
 	words  int  // further words
 	quote  byte // the quotation mark that opens the value
 	tight  bool // no blank between the sign and the value
+	joined bool // only signs that join words stand between, as in REG_R10
 }
 
 const (
@@ -24,32 +25,37 @@ const (
 const fillers = " number numbers no nr num nº n° numero número numéro nummer id code value string here currently card of for the my our your their his her this new current old same on in at by issued to de del du da la le el der die das den mein meine mijn min mitt il lo mio mia o a numer номер "
 
 // verbs join a thing to its value.
-const verbs = " is was are be ist lautet war est était es era è är er jest to reads equals = being será foi são are: isn't "
+const verbs = " is was are be ist lautet war est était es era è är er jest reads equals = being será foi são are: isn't "
 
 // follow reads what stands behind a phrase that ends at i. Fillers may be any
 // words if loose.
 func follow(s string, i int, loose bool) (link, bool) {
-	var l link
+	l := link{joined: i < len(s) && s[i] == '_'}
 	limit := min(len(s), i+maxLink)
+	var last byte // the sign seen last
+	lines := 0
 	for i < limit {
 		c := s[i]
 		switch {
 		case c == ' ' || c == '\t' || c == '*' || c == ')' || c == ']' || c == '(' || c == '#':
-			l.quote, l.tight = 0, false
+			l.quote, l.tight, l.joined = 0, false, false
 			i++
 		case c == '"' || c == '\'' || c == '`':
 			if l.strong || l.is {
 				l.quote = c
 			}
 			i++
+		case c == '=' && i+1 < len(s) && s[i+1] == '=', c == '|' && !cellBorder(s, i), c == '!' || c == '<':
+			return l, false // a comparison, a choice
 		case c == ':' || c == '=' || c == '|':
-			l.strong, l.quote, l.tight = true, 0, true
+			l.strong, l.quote, l.tight, last = true, 0, true, c
 			i++
 		case c == '>' && l.strong, c == '-' && i+1 < len(s) && s[i+1] == '>', c == '>' && i > 0 && s[i-1] == '-':
 			l.strong, l.tight = true, true
 			i++
-		case (c == '\n' || c == '\r') && l.strong:
+		case (c == '\n' || c == '\r') && l.strong && last != '=' && lines < 2:
 			l.tight = false
+			lines++
 			i++
 		case (c == '.' && abbreviated(s, i) || c == '/' || c == '-' || c == '_') && i > 0 && byteClass[s[i-1]] != byteOther:
 			i++
@@ -59,8 +65,9 @@ func follow(s string, i int, loose bool) (link, bool) {
 			l.at = i
 			return l, true
 		default:
+			l.joined = l.joined && !l.strong && s[i-1] != '-'
 			end, skip := l.filler(s, i, loose)
-			if !skip {
+			if !skip || l.strong {
 				l.at = i
 				return l, true
 			}
@@ -68,6 +75,11 @@ func follow(s string, i int, loose bool) (link, bool) {
 		}
 	}
 	return l, false
+}
+
+// cellBorder reports a bar between two cells of a table.
+func cellBorder(s string, i int) bool {
+	return i > 0 && s[i-1] == ' ' && i+1 < len(s) && (s[i+1] == ' ' || byteClass[s[i+1]] == byteDigit)
 }
 
 // abbreviated reports a dot that ends a short word, as in "no.".
@@ -97,7 +109,7 @@ func (l *link) filler(s string, i int, loose bool) (int, bool) {
 	switch {
 	case l.words >= maxLinkWords:
 		return i, false
-	case strings.Contains(verbs, word):
+	case strings.Contains(verbs, word), word == " to " && setTo(s[:i]):
 		l.is = true
 	case strings.Contains(fillers, word):
 	case loose && !l.is && !l.strong && s[i:end] == strings.ToLower(s[i:end]) && word != " it " && word != " me ":
@@ -106,6 +118,17 @@ func (l *link) filler(s string, i int, loose bool) (int, bool) {
 	}
 	l.words++
 	return end, true
+}
+
+// setTo reports "set to", "changed to".
+func setTo(before string) bool {
+	before = strings.TrimRight(before, " ")
+	for _, w := range [...]string{"set", "changed", "reset", "updated", "switched", "equal"} {
+		if strings.HasSuffix(before, w) {
+			return true
+		}
+	}
+	return false
 }
 
 func lowerASCII(s string) string {

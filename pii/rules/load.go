@@ -15,11 +15,11 @@ var data embed.FS
 
 // classes are those that the code itself asks for; the data names the others.
 type classes struct {
-	vendor, password, apikey, token, username, phone, notphone                      class
-	dob, event, age, coords, wallet, address, street, lead, germanLead, pobox, unit class
-	title, personKey, personCue, orgForm, orgNoun, orgCue, live                     class
-	people, health, ethnicity, belief, gender, criminal                             class
-	keys                                                                            classSet // of keyed rules
+	vendor, password, apikey, token, username, phone, notphone                               class
+	dob, event, age, coords, wallet, network, address, street, lead, germanLead, pobox, unit class
+	title, personKey, personCue, orgForm, orgNoun, orgCue, live                              class
+	people, health, ethnicity, belief, gender, criminal                                      class
+	keys                                                                                     classSet // of keyed rules
 }
 
 // ownSource describes a recognizer that is code.
@@ -129,12 +129,12 @@ func (s *Set) loadTokens(sources []tokenSource) error {
 
 func (s *Set) loadNumbers(ids []idSource, keyed []keyedSource) error {
 	all := checks()
-	for i, src := range ids {
+	for _, src := range ids {
 		info := &ruleInfo{ID: src.ID, Label: pii.Label(src.Label), Text: src.Text, Yes: src.Yes, No: src.No}
 		if err := s.register(info); err != nil {
 			return err
 		}
-		if err := s.index.add(src, info, s.vocab, all, i); err != nil {
+		if err := s.index.add(src, info, s.vocab, all); err != nil {
 			return err
 		}
 	}
@@ -172,7 +172,7 @@ func (s *Set) register(r *ruleInfo) error {
 func (s *Set) nameClasses() error {
 	for name, at := range map[string]*class{
 		"vendor": &s.c.vendor, "password": &s.c.password, "apikey": &s.c.apikey, "token": &s.c.token, "username": &s.c.username,
-		"phone": &s.c.phone, "notphone": &s.c.notphone, "dob": &s.c.dob, "event": &s.c.event, "age": &s.c.age, "coords": &s.c.coords, "wallet": &s.c.wallet,
+		"phone": &s.c.phone, "notphone": &s.c.notphone, "dob": &s.c.dob, "event": &s.c.event, "age": &s.c.age, "coords": &s.c.coords, "wallet": &s.c.wallet, "network": &s.c.network,
 		"address": &s.c.address, "street": &s.c.street, "lead": &s.c.lead, "german_lead": &s.c.germanLead, "pobox": &s.c.pobox, "unit": &s.c.unit,
 		"title": &s.c.title, "person_key": &s.c.personKey, "person_cue": &s.c.personCue, "org_form": &s.c.orgForm,
 		"org_noun": &s.c.orgNoun, "org_cue": &s.c.orgCue, "live": &s.c.live, "people": &s.c.people, "health": &s.c.health,

@@ -69,7 +69,7 @@ func (s *Set) dotted(t *text, i int, out *findings) int {
 	switch {
 	case last-i == 3:
 		ip, err := netip.ParseAddr(t.s[start:end])
-		if err != nil || !personalIP(ip) || s.versionBefore(t, start) || attached(t.s, start) {
+		if err != nil || !personalIP(ip) || s.sectionNumber(t, ip, start, end) || s.versionBefore(t, start) || attached(t.s, start) {
 			break
 		}
 		if end < len(t.s) && (t.s[end] == '-' && end+1 < len(t.s) && byteClass[t.s[end+1]]&3 != 0 && byteClass[t.s[end+1]] != byteDigit || t.s[end] == '_') {
@@ -80,6 +80,16 @@ func (s *Set) dotted(t *text, i int, out *findings) int {
 		s.coordinate(t, i, out)
 	}
 	return last
+}
+
+// sectionNumber reports four small numbers with no word about networks near:
+// the number of a paragraph.
+func (s *Set) sectionNumber(t *text, ip netip.Addr, start, end int) bool {
+	b := ip.Unmap().As4()
+	if max(b[0], b[1], b[2], b[3]) >= 40 || b[0] == 10 {
+		return false
+	}
+	return !t.context(start, end, 40, 20).has(s.c.network)
 }
 
 // personalIP leaves out addresses that are the same on every machine, and
@@ -108,15 +118,19 @@ func (s *Set) versionBefore(t *text, start int) bool {
 	if start > 0 && (t.s[start-1]|0x20 == 'v' || t.s[start-1] == '@') {
 		return true
 	}
-	for j, n := t.wordAt(i)-1, 0; j >= 0 && n < 6; j, n = j-1, n+1 {
+	for j, n := t.wordAt(i)-1, 0; j >= 0 && n < 6; j-- {
 		if start-int(t.words[j].end) > 40 {
 			return false
 		}
+		if t.words[j].numeric() {
+			continue // of another version, as in "from 1.2.3.4 to 1.2.3.5"
+		}
+		n++
 		low := lowerASCII(t.word(j))
-		if oneOf("version v ver versions release released upgrade upgraded build firmware kernel pinned bump bumped section chapter oid driver chrome firefox safari edge", low) || strings.HasPrefix(low, "version") {
+		if oneOf("version v ver versions release released upgrade upgraded build firmware kernel pinned rfc bump bumped section chapter oid driver chrome firefox safari edge", low) || strings.HasPrefix(low, "version") {
 			return true
 		}
-		if strings.IndexByte(t.s[t.words[j].end:start], '\n') >= 0 || oneOf("ip address host server from", low) {
+		if strings.IndexByte(t.s[t.words[j].end:start], '\n') >= 0 || oneOf("ip address host server", low) {
 			return false
 		}
 	}

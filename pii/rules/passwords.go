@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"iter"
 	"strings"
 
 	"weir/pii"
@@ -53,8 +54,11 @@ func (s *Set) password(t *text, h hit, out *findings) {
 	if len(v) < 3 || len(v) > 300 || pii.Never(v) || s.notSecret(t, l, v, end, quoted) {
 		return
 	}
-	if !l.strong && !quoted && !s.looksSecret(v) {
+	if !quoted && (!l.strong || shortName(name)) && !s.looksSecret(v) {
 		return
+	}
+	if !quoted && shortName(name) && plainName(v) && byteClass[v[0]] == byteLower {
+		return // a name in code: pwd: workDir
 	}
 	out.add(t, start, end, info, 0.85, pii.RankContext)
 }
@@ -69,6 +73,10 @@ func numericName(name string) bool {
 	}
 	return false
 }
+
+// shortName reports names that mean other things as well: a test that passed,
+// a working directory.
+func shortName(name string) bool { return oneOf("pass pw pwd clave psk", lowerASCII(name)) }
 
 // secretExtent returns where a named secret begins and ends.
 func secretExtent(t *text, l link) (start, end int, quoted bool) {
@@ -122,6 +130,15 @@ func (s *Set) notSecret(t *text, l link, v string, end int, quoted bool) bool {
 	next := byte(0)
 	if end < len(t.s) {
 		next = t.s[end]
+	}
+	if assignedTo(t.s[end:]) || strings.HasSuffix(v, "=") && plainName(v[:len(v)-1]) {
+		return true
+	}
+	if i := strings.IndexAny(v, "(["); i > 0 && plainName(v[:i]) && (!strings.ContainsAny(v, "!@#%^&*") || strings.Contains(v, "(&") || strings.Contains(v, "(*")) {
+		return true // a call or an element
+	}
+	if v[0] == '+' || v[0] == '/' || strings.HasPrefix(v, "0x") && isHexText(v[2:]) {
+		return true
 	}
 	if strings.ContainsAny(v, "()[]{}") && !strings.ContainsAny(v, "0123456789!@#%^&*") || next == '(' || next == '[' {
 		return true
@@ -205,7 +222,7 @@ const weakNames = " api auth credential credentials key keys secret secrets toke
 
 func (s *Set) namedSecret(t *text, h hit, rule string, least float64, out *findings) {
 	l, ok := follow(t.s, int(h.end), false)
-	if h.start > 0 && t.s[h.start-1] == '-' && l.words == 0 {
+	if option(t.s, h) && l.words == 0 {
 		l.strong = true // an option of a command: --token X
 	}
 	if !ok || l.at < t.key || !l.strong && !l.is {
@@ -227,13 +244,28 @@ func (s *Set) namedSecret(t *text, h hit, rule string, least float64, out *findi
 	if len(v) < size || len(v) > 4096 || strings.ContainsAny(v, " \t(){}<>,;") || pii.Never(v) || !l.strong && !s.looksSecret(v) {
 		return
 	}
-	if strings.Contains(v, "://") || strings.HasPrefix(v, "/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "process.env") || !quoted && plainName(v) {
+	if strings.Contains(v, "://") || strings.HasPrefix(v, "0x") && len(v) <= 18 || !quoted && assignedTo(t.s[end:]) || strings.HasPrefix(v, "/") || strings.HasPrefix(v, "-/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "process.env") || !quoted && plainName(v) {
 		return
 	}
 	if s.harmless(v, weak) || entropy(v) < least-0.5*float64(b2i(!weak)) {
 		return
 	}
 	out.add(t, start, end, s.own[rule], 0.82, pii.RankContext)
+}
+
+// option reports an option of a command, as in "--token X".
+func option(s string, h hit) bool {
+	i := int(h.start)
+	for i > 0 && s[i-1] == '-' {
+		i--
+	}
+	return i < int(h.start) && (i == 0 || s[i-1] == ' ' || s[i-1] == '\n') && int(h.end) < len(s) && s[h.end] == ' '
+}
+
+// assignedTo reports that what stands before rest is itself a name that gets a
+// value.
+func assignedTo(rest string) bool {
+	return strings.HasPrefix(rest, " = ") || strings.HasPrefix(rest, " := ") || strings.HasPrefix(rest, " == ") || strings.HasPrefix(rest, " += ")
 }
 
 // mixed reports capitals, small letters and two digits.
@@ -283,13 +315,33 @@ func (s *Set) harmless(v string, weak bool) bool {
 // joinedWords reports dictionary words joined by signs, as in a slug.
 func (s *Set) joinedWords(v string) bool {
 	words, known := 0, 0
-	for w := range strings.FieldsFuncSeq(v, func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') }) {
+	for w := range betweenWords(v) {
 		words++
 		if len(w) < 3 || s.vocab.words[strings.ToLower(w)].list&listCommon != 0 {
 			known++
 		}
 	}
 	return words > 0 && known*4 >= words*3
+}
+
+// betweenWords cuts at signs, and before a capital behind a small letter.
+func betweenWords(v string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		start := -1
+		for i := range len(v) + 1 {
+			letter := i < len(v) && (byteClass[v[i]] == byteLower || byteClass[v[i]] == byteUpper)
+			hump := letter && start >= 0 && byteClass[v[i]] == byteUpper && byteClass[v[i-1]] == byteLower
+			if start >= 0 && (!letter || hump) {
+				if !yield(v[start:i]) {
+					return
+				}
+				start = -1
+			}
+			if letter && start < 0 {
+				start = i
+			}
+		}
+	}
 }
 
 func isHexText(v string) bool {
@@ -309,6 +361,9 @@ func (s *Set) username(t *text, h hit, out *findings) {
 		return
 	}
 	end := l.at
+	if end == len(t.s) || t.s[end] != '@' && byteClass[t.s[end]] == byteOther {
+		return
+	}
 	for end < len(t.s) && (byteClass[t.s[end]] != byteOther && byteClass[t.s[end]] != byteWide || strings.IndexByte("@_.-", t.s[end]) >= 0) {
 		end++
 	}
@@ -317,12 +372,18 @@ func (s *Set) username(t *text, h hit, out *findings) {
 	if len(v) < 3 || len(v) > 40 || pii.Never(v) || strings.Contains(v[1:], "@") || end < len(t.s) && (t.s[end] == '(' || t.s[end] == '[') || digitsOnly(v) && len(v) < 5 {
 		return
 	}
+	if strings.HasPrefix(v, "0x") || assignedTo(t.s[end:]) {
+		return
+	}
 	low := strings.ToLower(strings.TrimPrefix(v, "@"))
 	marked := v[0] == '@' || strings.ContainsAny(v, "0123456789_-.")
 	if oneOf("root admin administrator user username guest test system public postgres mysql ubuntu nginx www-data nobody login you your the this that not required string str self.user req.user request.user", low) {
 		return
 	}
 	whole := l.at == t.key && t.key > 0 && end == len(t.s) || l.quote != 0
+	if !marked && !l.strong {
+		return
+	}
 	if !marked && !whole && (s.vocab.words[low].list&(listCommon|listPlace) != 0 || byteClass[v[0]] == byteUpper || end < len(t.s) && t.s[end] == ' ') {
 		return
 	}

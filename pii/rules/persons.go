@@ -30,7 +30,7 @@ func (s *Set) persons(t *text, out *findings) {
 		}
 		cue := s.cueBefore(t, hi, i)
 		if !nameStart(t, i) {
-			if cue.strong && w.shape&(hasDigit|isSolid) == 0 {
+			if w.shape&(hasDigit|isSolid) == 0 && w.list&listForename != 0 {
 				next = max(next, s.smallName(t, i, cue, out))
 			}
 			continue
@@ -72,7 +72,11 @@ func (s *Set) cueBefore(t *text, hi, i int) cue {
 }
 
 func titleCase(t *text, h hit) bool {
-	return byteClass[t.s[h.start]] == byteUpper || h.end-h.start > 3
+	if h.start > 0 && byteClass[t.s[h.start-1]] != byteOther {
+		return false
+	}
+	v := t.s[h.start:h.end]
+	return byteClass[v[0]] == byteUpper || len(v) > 3 && v != "miss" && v != "judge" && v != "pastor" && v != "nurse" && v != "officer"
 }
 
 // fieldGap reports what stands between a field's name and its value.
@@ -82,7 +86,7 @@ func fieldGap(gap string) bool {
 }
 
 func strongCue(phrase string) bool {
-	return oneOf("beneficiary applicant signed", phrase) || strings.Contains("|my name is|name is|i am called|mein name ist|ich heiße|ich heisse|je m'appelle|me llamo|mi nombre es|mi chiamo|mijn naam is|ik heet|jag heter|nazywam się|meu nome é|chamo me|jeg hedder|signed by|reply to|written by|letter for|my wife|my husband|", "|"+phrase+"|")
+	return oneOf("beneficiary applicant signed", phrase) || strings.Contains("|my name is|name is|i am called|mein name ist|ich heiße|ich heisse|je m'appelle|me llamo|mi nombre es|mi chiamo|mijn naam is|ik heet|jag heter|nazywam się|meu nome é|chamo me|jeg hedder|signed by|reply to|name on card|letter for|my wife|my husband|", "|"+phrase+"|")
 }
 
 func signOff(phrase string) bool {
@@ -92,7 +96,20 @@ func signOff(phrase string) bool {
 // nameStart reports a word that may begin a name.
 func nameStart(t *text, i int) bool {
 	w := t.words[i]
-	return w.is(capital) && w.shape&(hasDigit|isSolid) == 0 && w.len() <= 24
+	if !w.is(capital) || w.shape&(hasDigit|isSolid) != 0 || w.len() > 24 {
+		return false
+	}
+	return !w.is(isCamel) || camelName(t.word(i))
+}
+
+// camelName reports names with a capital inside, as McDonald and DeShawn.
+func camelName(v string) bool {
+	for _, p := range [...]string{"Mc", "Mac", "De", "Di", "Da", "La", "Le", "Van", "Von", "Fitz", "St"} {
+		if rest, ok := strings.CutPrefix(v, p); ok && len(rest) > 2 && byteClass[rest[0]] == byteUpper && rest[1:] == strings.ToLower(rest[1:]) {
+			return true
+		}
+	}
+	return false
 }
 
 // name is a run of words that may be one.
@@ -116,8 +133,10 @@ func (s *Set) readName(t *text, i int) name {
 	j := i
 	for j < len(t.words) && n.parts+n.initials < maxNameParts {
 		w := t.words[j]
-		if j > i && !nameGap(t.s[t.words[j-1].end:w.start]) {
-			break
+		if gap := ""; j > i {
+			if gap = t.s[t.words[j-1].end:w.start]; !nameGap(gap) && !initials(t, j) || gap == ". " && t.words[j-1].len() > 2 {
+				break
+			}
 		}
 		v := t.word(j)
 		low := strings.ToLower(v)
@@ -147,6 +166,10 @@ func (s *Set) readName(t *text, i int) name {
 			}
 			s.takePart(&n, w, j == i)
 			n.end = int(w.end)
+		case n.sure && uncased(t.word(j)):
+			n.parts++
+			n.odd = true
+			n.end = int(w.end)
 		case j > i && w.len() <= 5 && s.people.particles[low] && j+1 < len(t.words) && particleGoesOn(s, t, j):
 		default:
 			goto done
@@ -166,10 +189,21 @@ func hardStop(low string) bool {
 // nameGap reports what may stand between two parts of a name.
 func nameGap(gap string) bool {
 	switch gap {
-	case " ", "-", "'", ". ", ".", "’", "  ":
+	case " ", "-", "'", ". ", "’":
 		return true
 	}
 	return false
+}
+
+// uncased reports a word of a script without capitals, as Devanagari.
+func uncased(v string) bool {
+	r, _ := utf8.DecodeRuneInString(v)
+	return r >= 0x590 && unicode.IsLetter(r) && !unicode.IsUpper(r) && !unicode.IsLower(r) && !unspaced(r)
+}
+
+// initials reports the second of two initials without a blank, as in J.R.
+func initials(t *text, j int) bool {
+	return t.words[j].len() == 1 && t.words[j-1].len() == 1 && t.s[t.words[j-1].end:t.words[j].start] == "."
 }
 
 func particleGoesOn(s *Set, t *text, j int) bool {
@@ -225,15 +259,15 @@ func (s *Set) nameAt(t *text, i int, c cue, out *findings) int {
 	}
 	rule, score := "", 0.0
 	switch {
-	case c.title && n.parts >= 1 && !(n.common && n.parts == 1 && n.upper == 1):
+	case c.title && n.parts >= 1 && !(n.common && n.parts == 1) && !strings.HasPrefix(t.s[n.end:], "'t"):
 		rule, score = "name-title", 0.9
-	case c.field && (n.parts >= 2 && !n.common || n.forename || n.parts == 1 && t.words[i].list&listSurname != 0 || n.initials > 0 && n.parts > 0):
+	case c.field && (n.parts >= 2 && !n.common || n.sure && n.upper == 0 || n.parts == 1 && n.upper == 0 && t.words[i].list&(listSurname|listCommon) == listSurname || n.initials > 0 && n.parts > 0 && !n.common):
 		rule, score = "name-field", 0.85
 	case c.strong && (n.parts >= 2 || n.forename || !n.common && s.sentenceEnds(t, n.end)):
 		rule, score = "name-cue", 0.85
 	case s.beforeAddress(t, n.end) && n.parts+n.initials >= 2 && !n.common:
 		rule, score = "name-email", 0.85
-	case c.any && (n.parts >= 2 && !n.common && (n.forename || n.surname) || n.sure):
+	case c.any && (n.parts >= 2 && !n.common && (n.forename || n.surname) || n.sure && n.upper < n.parts):
 		rule, score = "name-cue", 0.75
 	case c.any && n.initials > 0 && n.parts == 1 && t.words[i+n.words-1].list&listCommon == 0:
 		rule, score = "name-cue", 0.7
@@ -243,6 +277,8 @@ func (s *Set) nameAt(t *text, i int, c cue, out *findings) int {
 		}
 	case n.sure && n.parts >= 2 && n.parts <= 4 && !n.common && (n.surname || n.odd && n.upper == 0):
 		rule, score = "name-listed", 0.65
+	case n.forename && n.parts >= 2 && n.initials > 0 && n.surname && n.upper == 0:
+		rule, score = "name-listed", 0.6
 	case n.forename && n.parts >= 2 && n.surname && !n.common && t.words[i+n.words-1].list&(listCommon|listPlace) == 0:
 		rule, score = "name-listed", 0.6
 	case n.initials >= 1 && n.parts == 1 && t.words[i].len() == 1 && t.words[i+n.words-1].list&listSurname != 0 && t.words[i+n.words-1].list&listCommon == 0:
@@ -268,7 +304,7 @@ func (s *Set) reversed(t *text, i int, n name, c cue, out *findings) int {
 	if m.words == 0 || !m.sure || m.parts != 1 || int(t.words[i+1].start) != n.end+2 {
 		return 0
 	}
-	if !c.any && (t.words[i].list&(listForename|listCommon|listPlace) != 0 || m.end < len(t.s) && t.s[m.end] == ',') {
+	if !c.any && (t.words[i].list&(listCommon|listPlace) != 0 || m.end < len(t.s) && t.s[m.end] == ',') {
 		return 0
 	}
 	out.add(t, int(t.words[i].start), m.end, s.own["name-listed"], 0.55, pii.RankList)
@@ -313,18 +349,25 @@ func (s *Set) beforeAddress(t *text, end int) bool {
 	return false
 }
 
-// smallName takes a name in small letters behind a strong cue, if the lists
-// have both of its parts.
+// smallName takes a name in small letters if the lists have both of its parts:
+// behind a strong cue, or if neither part is anything else.
 func (s *Set) smallName(t *text, i int, c cue, out *findings) int {
 	if i+1 >= len(t.words) || t.s[t.words[i].end:t.words[i+1].start] != " " {
 		return 0
 	}
 	a, b := t.words[i], t.words[i+1]
-	if a.list&listForename == 0 || a.list&listCommon != 0 || b.list&(listSurname|listForename) == 0 || b.is(hasDigit) {
+	if a.list&listForename == 0 || a.list&listCommon != 0 && !c.field || b.list&(listSurname|listForename) == 0 || b.is(hasDigit) {
 		return 0
 	}
-	out.add(t, int(a.start), int(b.end), s.own["name-cue"], 0.6, pii.RankContext)
-	return i + 2
+	if c.strong || c.field || c.any && a.list&b.list&listCommon == 0 {
+		out.add(t, int(a.start), int(b.end), s.own["name-cue"], 0.6, pii.RankContext)
+		return i + 2
+	}
+	if a.list == listForename && b.list == listSurname && a.len() >= 5 && b.len() >= 5 && a.ascii() && b.ascii() {
+		out.add(t, int(a.start), int(b.end), s.own["name-listed"], 0.5, pii.RankList)
+		return i + 2
+	}
+	return 0
 }
 
 func lowerName(v string) string {

@@ -69,6 +69,14 @@ func readNumber(t *text, i int) (number, int, bool) {
 	last := i
 	for j := i; j < len(t.words); j++ {
 		w := t.words[j]
+		if digits, ok := extended(t, j); ok && j > i && n.n+digits <= len(n.digits) && phoneSeparator(t.s[t.words[j-1].end:w.start]) {
+			copy(n.digits[n.n:], t.s[w.start:int(w.start)+digits])
+			n.n += digits
+			n.layout[n.ln], n.layout[n.ln+1] = '-', byte('0'+digits)
+			n.ln += 2
+			n.end, last = int(w.end), j
+			break
+		}
 		if !w.numeric() || n.n+w.len() > len(n.digits) || n.ln+2 > len(n.layout) {
 			break
 		}
@@ -90,7 +98,15 @@ func readNumber(t *text, i int) (number, int, bool) {
 			break
 		}
 	}
-	return n, last, n.n >= 6 && n.n <= 15 && !attachedPhone(t.s, n.start, t.key) && !continuedPhone(t.s, n.end)
+	return n, last, n.n >= 6 && n.n <= 15 && !attachedPhone(t.s, n.start, t.key) && !continuedPhone(t.s, n.end, n.n)
+}
+
+// extended reports a last group with an extension, as 4508x769, and the digits
+// before the x.
+func extended(t *text, i int) (int, bool) {
+	v := t.word(i)
+	x := strings.IndexByte(v, 'x')
+	return x, x >= 3 && x <= 4 && digitsOnly(v[:x]) && digitsOnly(v[x+1:]) && len(v)-x <= 6
 }
 
 func phoneSeparator(sep string) bool {
@@ -106,17 +122,20 @@ func attachedPhone(s string, start, least int) bool {
 		return false
 	}
 	c := s[start-1]
+	if c == ',' {
+		return start > least+1 && byteClass[s[start-2]] == byteDigit && s[start] != '+' && s[start] != '('
+	}
 	return c == '_' || c == '$' || c == '#' || c == '=' && start > 1 && s[start-2] == '=' ||
-		(c == '-' || c == '.' || c == '/' || c == ',') && start > least+1 && byteClass[s[start-2]] != byteOther || byteClass[c] != byteOther && byteClass[c] != byteWide
+		(c == '-' || c == '.' || c == '/') && start > least+1 && byteClass[s[start-2]] != byteOther || byteClass[c] != byteOther && byteClass[c] != byteWide
 }
 
-func continuedPhone(s string, end int) bool {
+func continuedPhone(s string, end, digits int) bool {
 	if end+1 >= len(s) {
 		return false
 	}
 	switch s[end] {
 	case '-', '/', '.', ':', '_', ',':
-		return byteClass[s[end+1]] == byteDigit && s[end] != ',' || s[end] == '_' || s[end] == '-' && byteClass[s[end+1]] != byteOther
+		return byteClass[s[end+1]] == byteDigit && s[end] != ',' || s[end] == '_' || s[end] == '-' && byteClass[s[end+1]] != byteOther && digits < 9
 	case '%':
 		return true
 	}
@@ -126,10 +145,19 @@ func continuedPhone(s string, end int) bool {
 func (s *Set) isPhone(t *text, n *number) bool {
 	digits := string(n.digits[:n.n])
 	if n.plus {
+		digits = strings.TrimPrefix(digits, "00")
 		return n.n >= 7 && callingCode(digits) && !uniform(digits)
 	}
 	if strings.HasPrefix(digits, "00") && n.n >= 10 && callingCode(digits[2:]) && n.ln > 1 {
-		return true
+		return s.validAbroad(t, digits[2:])
+	}
+	if hexPairs(t.s, n.start, n.end) {
+		return false
+	}
+	// A bracket that closes behind the number belongs to the sentence.
+	if n.paren && strings.IndexByte(t.s[n.start:n.end], ')') < 0 {
+		n.paren = false
+		n.start += strings.IndexAny(t.s[n.start:n.end], "0123456789")
 	}
 	layout := string(n.layout[:n.ln])
 	near := t.context(n.start, n.end, 40, 12)
@@ -137,7 +165,7 @@ func (s *Set) isPhone(t *text, n *number) bool {
 	if named && near.has(s.c.notphone) && !nearer(t, n.start, n.end, s.c.phone, s.c.notphone) {
 		named = false
 	}
-	if uniform(digits) || dateLike(t.s[n.start:n.end]) || n.ln == 1 && !named {
+	if uniform(digits) || strings.HasSuffix(digits, "000000") || n.layout[0] == '4' && year(num(digits[:4])) || dateLike(t.s[n.start:n.end]) || n.ln == 1 && !named {
 		return false
 	}
 	if !named && near.has(s.c.notphone) {
@@ -147,10 +175,20 @@ func (s *Set) isPhone(t *text, n *number) bool {
 		if n.n < 7 {
 			return n.ln > 1 && n.n == 6 && digits[0] == '0'
 		}
-		return n.ln > 1 || s.validSomewhere(t, digits)
+		return n.ln > 1 && n.n >= 9 && digits[:2] != "00" && n.ln < 9 || s.validSomewhere(t, digits)
 	}
 	return writtenAsPhone(layout, digits, n.paren) && s.validSomewhere(t, digits)
 }
+
+// hexPairs reports that pairs of hexadecimal digits go on around [start,end).
+func hexPairs(s string, start, end int) bool {
+	after := end+3 <= len(s) && s[end] == ' ' && hexPair(s[end+1:end+3])
+	before := start >= 3 && s[start-1] == ' ' && hexPair(s[start-3:start-1])
+	return after || before
+}
+
+// hexPair reports a byte in hexadecimal with a letter in it.
+func hexPair(s string) bool { return hexWord(s) && !digitsOnly(s) }
 
 // nearer reports that a word of a stands nearer than any of b.
 func nearer(t *text, start, end int, a, b class) bool {
@@ -196,6 +234,15 @@ func (s *Set) validSomewhere(t *text, digits string) bool {
 	}
 	// Ranges kept for drama in other countries.
 	return strings.HasPrefix(digits, "0") && len(digits) >= 10 && len(digits) <= 11
+}
+
+// validAbroad asks about a number with its country code.
+func (s *Set) validAbroad(t *text, digits string) bool {
+	if t.asked++; t.asked > maxAsked {
+		return true
+	}
+	p, err := phonenumbers.Parse("+"+digits, "ZZ")
+	return err == nil && phonenumbers.IsValidNumber(p)
 }
 
 // callingCode reports digits that begin with a country's calling code.

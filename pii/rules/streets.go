@@ -30,7 +30,7 @@ func newStreetPatterns() streetPatterns {
 		words:    &pattern{source: `(?:Flat|Apt|Apartment|Unit|Suite|House|Plot|Door)\.? (?:No\.? ?)?\w{1,5},? (?:[A-Z][\p{L}'.-]* ){1,3}(?:Nagar|Marg|Road|Rd|Street|St|Lane|Colony|Layout|Park)\b` + tail},
 		compound: &pattern{source: `(?:\p{Lu}[\p{L}.-]+[ -]){0,2}\p{Lu}[\p{L}-]*(?:straße|strasse|str\.|weg|platz|allee|gasse|ring|damm|ufer|straat|laan|plein|gracht|kade|singel|dijk|gatan|vägen|gränd|vej|gade|veien|gata|katu|tie|steig|chaussee) \d{1,4} ?(?:[a-zA-Z]\b)?(?:[-/]\d{1,4})?(?:(?:,| -)? ?(?:\d{4} ?[A-Z]{2}|[A-Z]{1,2}-\d{4,5}|\d{3} ?\d{2}|\d{4,5}) ` + cityPart + `)?`},
 		german:   &pattern{source: `(?:Am|An der|Auf der|Im|Zur|Zum|In der) \p{Lu}[\p{L}-]+ \d{1,4} ?(?:[a-z]\b)?,? (?:D-)?\d{5} ` + cityPart},
-		typed:    &pattern{source: `(?:(?:\d{1,4}(?: ?(?:bis|ter|[a-zA-Z]))?),? )?\b(?i:rue|avenue|boulevard|bd|chemin|allée|impasse|quai|place|route|c/|calle|avenida|avda\.?|av\.|paseo|plaza|carrer|via|viale|v\.le|piazza|p\.za|corso|vicolo|largo|rua|travessa|praça|estrada|ul\.|ulica|al\.|aleja|os\.|pl\.|am|an der|auf der|im|zur|zum|οδός)(?: (?:de la|de l'|des|du|de los|de las|della|dello|dei|degli|delle|del|de|di|da|do|dos|das|d'|den|dem|der|św\.)| ?)?\.? ?(?:\p{Lu}[\p{L}'’.-]*|[IVX]+|\d{1,2})(?: (?:\p{Lu}[\p{L}'’.-]*|de|del|la|y|e|di|da|do|dos|i|et|\d{1,2}))*(?:,? ?(?:n[º°o]\.? ?|nr\.? ?)?\d{1,4} ?(?:/\d{1,4}|bis\b|[a-zA-Z]\b)?)?(?:,? (?:\d{1,2}[º°ªo]? ?[A-Z]?|piso \d+|m\. ?\d+|lok\. ?\w+)\b)?(?:,? (?:\d{2}-\d{3}|\d{4}-\d{3}|\d{5}|\d{4}) ` + cityPart + `)?`},
+		typed:    &pattern{source: `(?:(?:\d{1,4}(?: ?(?:bis|ter|[a-zA-Z]))?),? )?(?:\b(?i:c/) ?|\b(?i:rue|avenue|boulevard|bd|chemin|allée|impasse|quai|place|route|calle|avenida|avda|av|paseo|plaza|carrer|via|viale|v\.le|piazza|p\.za|corso|vicolo|largo|rua|travessa|praça|estrada|ul|ulica|aleja)\.? |\b(?i:al|os|pl)\. |οδός )(?:(?:de la|de l'|des|du|de los|de las|della|dello|dei|degli|delle|del|de|di|da|do|dos|das|d'|den|dem|der|św\.) ?)?(?:\p{Lu}[\p{L}'’.-]*|[IVX]+)(?: (?:\p{Lu}[\p{L}'’.-]*|de|del|la|y|e|di|da|do|dos|i|et|\d{1,2}))*(?:,? ?(?:n[º°o]\.? ?|nr\.? ?)?\d{1,4} ?(?:/\d{1,4}|bis\b|[a-zA-Z]\b)?)?(?:,? (?:\d{1,2}[º°ªo]? ?[A-Z]?|piso \d+|m\. ?\d+|lok\. ?\w+)\b)?(?:,? (?:\d{2}-\d{3}|\d{4}-\d{3}|\d{5}|\d{4}) ` + cityPart + `)?`},
 		box:      &pattern{source: `(?i:P\.? ?O\.? ?Box|Postfach|Apartado|Boîte postale|Casella postale|Postbus) \d{1,6}(?:,? ` + cityPart + `)?`},
 		han:      &pattern{source: `(?:[\p{Han}]{2,8}(?:省|自治区))?(?:[\p{Han}]{2,7}市)?(?:[\p{Han}]{1,6}(?:区|县|區|縣|镇|乡))?[\p{Han}]{1,10}(?:路|街|巷|道|弄|村|大道)[\p{Han}\d]{0,6}?\d{1,5}[号號](?:[\p{Han}]{0,8}?\d{1,4}(?:栋|幢|楼|座|单元|室|层|號))*`},
 		japan:    &pattern{source: `(?:〒?\d{3}-\d{4} ?)?[\p{Han}]{2,3}[都道府県][\p{Han}\p{Hiragana}\p{Katakana}]{1,8}[市区町村郡][\p{Han}\p{Hiragana}\p{Katakana}]{0,10}\d{1,4}(?:丁目)?(?:[-−‐番地号の]{1,2}\d{1,4}){0,3}号?`},
@@ -132,6 +132,9 @@ func numberNear(t *text, i, j int) bool {
 
 // streetMatch runs p from lo on and takes a match that holds [start,end).
 func (s *Set) streetMatch(t *text, p *pattern, lo, start, end int, out *findings) int {
+	if start < t.key {
+		return 0
+	}
 	lo = max(lo, t.key)
 	for lo > t.key && lo < len(t.s) && (t.s[lo]&0xC0 == 0x80 || byteClass[t.s[lo-1]] != byteOther) {
 		lo--
@@ -181,7 +184,7 @@ func (s *Set) addressWorthy(v string) bool {
 // addressField takes the line behind a name as "address:".
 func (s *Set) addressField(t *text, h hit, out *findings) {
 	l, ok := follow(t.s, int(h.end), false)
-	if !ok || !l.strong && !l.is || l.at < t.key {
+	if !ok || !l.strong || l.at < t.key {
 		return
 	}
 	end := l.at
@@ -201,7 +204,7 @@ func (s *Set) addressField(t *text, h hit, out *findings) {
 	end = trimEnd(t.s, l.at, end)
 	v := t.s[l.at:end]
 	if len(v) < 8 || len(v) > 140 || pii.Never(v) || !strings.ContainsAny(v, "0123456789") || !strings.ContainsAny(v, " ,") && v[0] < 0x80 ||
-		strings.ContainsAny(v, "@{}()=") || strings.Contains(v, "://") || strings.HasPrefix(v, "0x") {
+		strings.ContainsAny(v, "@{}()=+%_[]<>*") || strings.Contains(v, "://") || strings.HasPrefix(v, "0x") {
 		return
 	}
 	letters := 0
@@ -210,20 +213,10 @@ func (s *Set) addressField(t *text, h hit, out *findings) {
 			letters++
 		}
 	}
-	if letters < 4 || !l.strong && !s.hasPlaceLike(v) {
+	if letters < 4 || strings.Contains(v, "//") {
 		return
 	}
 	out.add(t, l.at, end, s.own["address-field"], 0.78, pii.RankContext)
-}
-
-// hasPlaceLike reports a capitalised word.
-func (s *Set) hasPlaceLike(v string) bool {
-	for w := range strings.FieldsSeq(v) {
-		if byteClass[w[0]] == byteUpper {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *Set) eastAsian(t *text, w word, out *findings) int {

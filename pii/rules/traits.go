@@ -36,7 +36,7 @@ func (s *Set) traitsOf(t *text, out *findings) {
 		if h.set.meets(s.traits.keys) {
 			s.traitField(t, h, out)
 		}
-		if !h.set.meets(s.traits.all) {
+		if !h.set.meets(s.traits.all) || int(h.start) < t.key {
 			continue
 		}
 		for _, k := range s.traits.kinds {
@@ -166,7 +166,7 @@ func (s *Set) traitField(t *text, h hit, out *findings) {
 		}
 	}
 	v := strings.TrimRight(t.s[l.at:end], " ")
-	if len(v) < 1 || len(v) > 80 || pii.Never(v) || strings.ContainsAny(v, "(){}=$@/\\") || strings.Contains(v, "true") || strings.Contains(v, "false") {
+	if len(v) < 1 || len(v) > 80 || pii.Never(v) || strings.ContainsAny(v, "(){}[]=$@/\\_|&+") || strings.Contains(v, "true") || strings.Contains(v, "false") {
 		return
 	}
 	for _, k := range s.traits.kinds {
@@ -190,7 +190,8 @@ func (s *Set) fieldWorthy(t *text, l link, v string, k traitKind) bool {
 		return oneOf("m f male female man woman männlich weiblich homme femme hombre mujer h v uomo donna mand kvinde kvinna", strings.ToLower(v))
 	}
 	if k.phrases == s.c.ethnicity || k.phrases == s.c.belief {
-		return byteClass[v[0]] == byteUpper && !strings.Contains(v, " ")
+		w := probe.words
+		return len(w) == 1 && w[0].is(capital|hasLower) && !w[0].is(isCamel)
 	}
 	name := lowerASCII(t.s[max(0, l.at-30):l.at])
 	if k.phrases == s.c.health {

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -71,6 +72,9 @@ func parse(r io.Reader) (version string, table []pair, err error) {
 		}
 		from, ok1 := codePoint(fields[0])
 		to, ok2 := codePoint(fields[1])
+		if to == 'l' && unicode.IsUpper(from) {
+			to = 'I' // the table does not tell a capital I from a small l
+		}
 		if ok1 && ok2 && from >= 0x80 && wanted(to) && !normalised(from) {
 			table = append(table, pair{from, byte(to)})
 		}
@@ -85,6 +89,7 @@ func parse(r io.Reader) (version string, table []pair, err error) {
 
 // supplement holds small Cyrillic letters for which Unicode names a small
 // capital as the prototype, though readers take them for the ASCII letter.
+// Package fold knows them as weak.
 var supplement = []pair{{'к', 'k'}, {'м', 'm'}, {'т', 't'}, {'п', 'n'}, {'н', 'h'}, {'в', 'b'}}
 
 func codePoint(field string) (rune, bool) {
