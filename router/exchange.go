@@ -90,11 +90,11 @@ func (x *exchange) announce() {
 // fail answers with an error: as a reply of its own, or as the end of a stream
 // that has begun.
 func (s *Server) fail(x *exchange, err error) {
-	if x.r.Context().Err() != nil || errors.Is(err, errClientGone) {
+	e := wire.AsError(err)
+	if errors.Is(err, errClientGone) || x.r.Context().Err() != nil && e.Code != wire.CodeBodyTimeout {
 		x.status, x.code = statusClientGone, "client_gone"
 		return
 	}
-	e := wire.AsError(err)
 	x.code = e.Code
 	if e.Code == wire.CodeInternal {
 		s.Log.ErrorContext(x.r.Context(), "request failed", "error", e.Err)

@@ -51,6 +51,10 @@ func (l Limits) orDefaults() Limits {
 // (DNS rebinding), which shows in the Host header.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Also for a request that is refused before its body is read: the
+		// server reads on, to be able to reuse the connection. A recorder in
+		// tests knows no deadlines; a real connection does.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.opts.Limits.BodyTimeout))
 		if !s.hostAllowed(r.Host) {
 			wire.WriteError(w, wire.Errorf(wire.CodeForbiddenHost, "the Host header is not allowed; add the name under hosts"))
 			return
@@ -140,22 +144,24 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 	if r.ContentLength > s.opts.Limits.BodyBytes {
 		return nil, tooLarge(s.opts.Limits.BodyBytes)
 	}
-	rc := http.NewResponseController(w)
-	// A recorder in tests knows no deadlines; a real connection does.
-	_ = rc.SetReadDeadline(time.Now().Add(s.opts.Limits.BodyTimeout))
 	body, err := readAll(http.MaxBytesReader(w, r.Body, s.opts.Limits.BodyBytes), r.ContentLength)
-	_ = rc.SetReadDeadline(time.Time{})
 	var max *http.MaxBytesError
 	switch {
 	case err == nil:
+		// The deadline was the body's; see guard. After an error it stays, or
+		// the server would wait for the rest of the body before it answers.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		return body, nil
 	case errors.As(err, &max):
 		return nil, tooLarge(max.Limit)
-	case r.Context().Err() != nil:
-		return nil, errClientGone
 	}
+	// The server ends the request's context on any error of reading, so the
+	// error itself is looked at first.
 	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
 		return nil, wire.Errorf(wire.CodeBodyTimeout, "the body did not arrive in time")
+	}
+	if r.Context().Err() != nil {
+		return nil, errClientGone
 	}
 	return nil, wire.Errorf(wire.CodeInvalidRequest, "the body broke off")
 }

@@ -1,10 +1,13 @@
 package router_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
+	"weir/internal/approve"
 	"weir/internal/weirtest"
 )
 
@@ -225,4 +228,25 @@ func (h *house) reply(id, choice, scope string) {
 	if resp.StatusCode != http.StatusNoContent {
 		h.t.Errorf("answer: status %d", resp.StatusCode)
 	}
+}
+
+// answerAll gives each question the same answer, until stop is called.
+func (h *house) answerAll(choice string) (stop func()) {
+	ctx, cancel := context.WithCancel(h.t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			changed := h.approvals.Changed()
+			for _, q := range h.approvals.Pending(ctx) {
+				// It may be over by now, or the store may fail.
+				_ = h.approvals.Answer(ctx, q.ID, choice, approve.Once, "test")
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() { cancel(); wg.Wait() }
 }

@@ -123,6 +123,11 @@ func ReadChat(body []byte, lim Limits) (*Chat, error) {
 		return nil, err
 	}
 	newPlacer(v.chat, v.parts).place()
+	for i, m := range v.chat.Messages {
+		if m.Role == "" {
+			return nil, badRequest(param([]Elem{{Name: "messages", Index: -1}, {Index: i}, {Name: "role", Index: -1}}), "a message must have a role")
+		}
+	}
 	if v.chat.ModelLeaf < 0 {
 		return nil, badRequest("model", "model must be a string")
 	}
@@ -171,6 +176,7 @@ func (v *chatVisitor) Open(path []Elem, start int) {
 		c.Tools = true
 	case len(path) == 3 && path[0].Name == "messages" && path[2].Name == "role":
 		v.fail(param(path), "role must be a string")
+	case v.misplaced(path):
 	case len(path) == 3 && path[0].Name == "messages" && path[2].Name == "content":
 		c.contents = append(c.contents, span{start: start})
 	case isPart(path):
@@ -179,6 +185,23 @@ func (v *chatVisitor) Open(path []Elem, start int) {
 }
 
 type span struct{ start, end int }
+
+// misplaced refuses what stands where a server might read it in another way than
+// we do: members of something that must be an array, or the other way round.
+func (v *chatVisitor) misplaced(path []Elem) bool {
+	if len(path) < 3 || path[0].Name != "messages" {
+		return false
+	}
+	switch {
+	case path[2].Index >= 0:
+		v.fail(param(path[:2]), "a message must be an object")
+	case len(path) > 3 && path[2].Name == "content" && path[3].Index < 0:
+		v.fail(param(path[:3]), "content must be a string, an array of parts or null")
+	default:
+		return false
+	}
+	return true
+}
 
 func isPart(path []Elem) bool {
 	return len(path) == 4 && path[0].Name == "messages" && path[2].Name == "content" && path[3].Index >= 0
@@ -206,6 +229,9 @@ func (v *chatVisitor) Scalar(path []Elem, leaf *Leaf, lit string) bool {
 		v.chat.IncludeUsage = lit == "true"
 	case len(path) == 2 && path[0].Name == "messages":
 		v.fail(param(path), "a message must be an object")
+	case v.misplaced(path):
+	case isPart(path):
+		v.fail(param(path), "a part of content must be an object")
 	case len(path) == 3 && path[0].Name == "messages" && path[2].Name == "role" && (lit != "" || leaf.Kind != String):
 		v.fail(param(path), "role must be a string")
 	case len(path) == 3 && path[0].Name == "messages" && path[2].Name == "content" && (lit != "" && lit != "null" || lit == "" && leaf.Kind != String):
