@@ -69,8 +69,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			h.Add("Vary", "Origin")
 			if r.Method == http.MethodOptions {
 				h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS")
-				h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Weir-Mode, X-Weir-Task, X-Weir-Explain")
-				h.Set("Access-Control-Expose-Headers", "X-Weir-Task, X-Weir-Placement, X-Weir-Decision, X-Weir-Masked, X-Weir-Upstream, X-Weir-Rule, X-Weir-Request, X-Request-Id")
+				h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Weir-Key, X-Weir-Mode, X-Weir-Task, X-Weir-Explain")
+				h.Set("Access-Control-Expose-Headers", "X-Weir-Task, X-Weir-Placement, X-Weir-Decision, X-Weir-Masked, X-Weir-Upstream, X-Weir-Route, X-Weir-Rule, X-Weir-Findings, X-Weir-Request, X-Request-Id")
 				w.WriteHeader(http.StatusNoContent)
 				return
 			}

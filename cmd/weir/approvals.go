@@ -40,7 +40,7 @@ func newClient(ctx context.Context, root *cli, as string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &client{base: "http://" + cfg.Listen, http: &http.Client{Timeout: 30 * time.Second}}
+	c := &client{base: doorURL(cfg.Listen), http: &http.Client{Timeout: 30 * time.Second}}
 	if len(cfg.ClientKeys) == 0 {
 		return c, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -132,10 +133,21 @@ func checkListen(ctx context.Context, cfg *config.Config) finding {
 	return finding{Check: "listen", Detail: cfg.Listen + " cannot be taken", Mend: "set listen to a free address"}
 }
 
+// doorURL is where a program on this machine finds a front door that listens at
+// the address: one that listens everywhere is called by its loopback name, since
+// it does not answer to "0.0.0.0".
+func doorURL(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if ip, perr := netip.ParseAddr(host); err == nil && (host == "" || perr == nil && ip.IsUnspecified()) {
+		return "http://" + net.JoinHostPort("127.0.0.1", port)
+	}
+	return "http://" + listen
+}
+
 func weirAnswers(ctx context.Context, address string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/health", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, doorURL(address)+"/health", nil)
 	if err != nil {
 		return false
 	}

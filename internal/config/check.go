@@ -18,7 +18,7 @@ import (
 )
 
 // Words that keys may have as their value.
-func modes() []string      { return []string{"auto", "split", "local", "cloud"} }
+func modes() []string      { return []string{"auto", "local", "cloud"} }
 func actions() []string    { return []string{"allow", "mask", "ask_user", "keep_local", "refuse"} }
 func styles() []string     { return []string{"placeholder", "surrogate"} }
 func capable() []string    { return []string{"tools", "schema", "vision"} }

@@ -196,7 +196,7 @@ func TestRequestID(t *testing.T) {
 		}
 	}
 	r := httptest.NewRequest("GET", "/", nil)
-	if telemetry.NewRequestID(r) == telemetry.NewRequestID(r) {
+	if one, other := telemetry.NewRequestID(r), telemetry.NewRequestID(r); one == other {
 		t.Error("ids repeat")
 	}
 }

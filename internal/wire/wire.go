@@ -81,7 +81,6 @@ type Doc struct {
 type member struct {
 	path       [2]string // names from the root; the second is empty at top level
 	start, end int32     // from the name's quote to the value's end
-	value      int32     // start of the value
 }
 
 // Raw returns the document's bytes as they were read.

@@ -48,7 +48,6 @@ type cue struct {
 	strong bool // a word that little but a name follows
 	title  bool
 	field  bool // a field as "name:"
-	rule   string
 }
 
 // cueBefore looks at the phrases that end right before word i.
@@ -124,7 +123,6 @@ type name struct {
 	odd      bool // a later part is in no list at all
 	common   bool // a part is a common word or place, and no name
 	upper    int  // parts all in capitals
-	comma    bool // "Ross, Sophia"
 }
 
 // readName takes in the parts of a name from word i on.
