@@ -110,6 +110,23 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
+// TestInventedData holds that the word of ORIGIN.md frees its own folder only.
+func TestInventedData(t *testing.T) {
+	t.Parallel()
+	const card = "pay with 4539 5787 " + "6362 1486"
+	r, err := repotest.Load(fstest.MapFS{
+		"x/testdata/ORIGIN.md": {Data: []byte("CC0. No value belongs to a known person.")},
+		"x/testdata/a.txt":     {Data: []byte(card)},
+		"y/testdata/a.txt":     {Data: []byte(card)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := repotest.CheckCards(r); len(got) != 1 || got[0].Path != "y/testdata/a.txt" {
+		t.Errorf("found %v, want one fault in y", got)
+	}
+}
+
 // TestPlantedGaps takes something out of a document and wants it missed.
 func TestPlantedGaps(t *testing.T) {
 	t.Parallel()
