@@ -147,9 +147,20 @@ func (s *Server) listAnswers(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, out)
 }
 
-// forgetAnswer is DELETE /v1/weir/answers/{id}.
+// forgetAnswer is DELETE /v1/weir/answers/{id}. A caller can forget its own
+// answers only.
 func (s *Server) forgetAnswer(w http.ResponseWriter, r *http.Request) {
-	if err := s.Approvals.Forget(r.Context(), chi.URLParam(r, "id")); err != nil {
+	id := chi.URLParam(r, "id")
+	rows, err := s.Approvals.Remembered(r.Context())
+	if err == nil {
+		err = store.ErrNotFound
+		for _, a := range rows {
+			if a.ID == id && a.Caller == caller(r.Context()) {
+				err = s.Approvals.Forget(r.Context(), id)
+			}
+		}
+	}
+	if err != nil {
 		wire.WriteError(w, answerError(err))
 		return
 	}

@@ -127,6 +127,7 @@ type plan struct {
 	caps         router.Caps
 	also         map[string]pii.Label // see words
 	before       func(ctx context.Context, t pii.Text) error
+	scanner      gate.Scanner // in place of words
 	// cloudServer, if set, is the cloud in place of a stand-in.
 	cloudServer http.HandlerFunc
 	// wrap, if set, gets the cloud upstream to put something around it.
@@ -207,9 +208,13 @@ func (h *house) build(p plan) {
 	for _, l := range pii.Labels() {
 		labels = append(labels, string(l.Label))
 	}
+	var scanner gate.Scanner = h.words
+	if p.scanner != nil {
+		scanner = p.scanner
+	}
 	metrics := telemetry.NewMetrics(labels)
 	h.server, err = router.New(router.Parts{
-		Routes: routes, Gate: gate.New(h.words, decider, p.gate), Tasks: h.tasks, Audit: h.audit,
+		Routes: routes, Gate: gate.New(scanner, decider, p.gate), Tasks: h.tasks, Audit: h.audit,
 		Approvals: h.approvals, Log: log, Metrics: metrics, MetricsPage: metrics.Handler(log),
 	}, p.options)
 	must(err)
@@ -223,6 +228,15 @@ func (h *house) build(p plan) {
 		h.db.Close()
 	})
 	t.Cleanup(h.close)
+}
+
+// reopen begins again with the same files, as after the end of the process.
+func (h *house) reopen(p plan) *house {
+	h.t.Helper()
+	h.close()
+	again := &house{t: h.t, words: &words{also: p.also, before: p.before}, log: h.log, logMu: h.logMu, dir: h.dir, key: h.key}
+	again.build(p)
+	return again
 }
 
 // startCloud starts what stands for the cloud and returns its base URL.

@@ -103,7 +103,7 @@ func (s *Server) ask(ctx context.Context, x *exchange, found *gate.Examined, ans
 func (s *Server) question(x *exchange, found *gate.Examined) approve.Question {
 	d := x.decided
 	q := approve.Question{
-		Caller: x.caller, Task: found.Task().ID(), Destination: x.route.cloud.Name(),
+		Caller: x.caller, Task: found.Task().ID(), Destination: d.Step().Upstream,
 		Counts: map[string]int{}, OnTimeout: string(policy.Refuse),
 		Request: sha256.Sum256([]byte(found.Chat().Raw())),
 	}

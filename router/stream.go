@@ -19,6 +19,11 @@ func (s *Server) streamReply(ctx context.Context, x *exchange, r *wire.Reply) er
 		x.copyHeader(r.Header)
 		x.announce()
 		x.beginStream(r.Status)
+		// A model may think for minutes before its first event; clients give
+		// up on headers earlier than that.
+		if x.flush() != nil {
+			return errClientGone
+		}
 	}
 	p := &pump{x: x, events: wire.NewEventReader(r.Body), ending: ending{many: x.decided.Chat().N > 1}}
 	if restore := x.restorer(); !restore.Empty() {
