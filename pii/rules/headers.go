@@ -11,10 +11,10 @@ import (
 
 // headers finds credentials in HTTP headers, and JSON web tokens anywhere.
 func (s *Set) headers(t *text, out *findings) {
+	done := 0 // the line of cookies before ends here
 	for i, w := range t.words {
-		switch w.len() {
-		case 5, 6, 7:
-			s.header(t, i, out)
+		if n := w.len(); n >= 5 && n <= 6 && int(w.start) >= done {
+			done = max(done, s.header(t, i, out))
 		}
 		if w.len() >= 10 && strings.HasPrefix(t.s[w.start:], "eyJ") {
 			s.jwt(t, int(w.start), out)
@@ -22,7 +22,8 @@ func (s *Set) headers(t *text, out *findings) {
 	}
 }
 
-func (s *Set) header(t *text, i int, out *findings) {
+// header looks at a word that may name a credential, and returns where to go on.
+func (s *Set) header(t *text, i int, out *findings) int {
 	w := t.words[i]
 	var buf [8]byte
 	name := buf[:w.len()]
@@ -38,9 +39,10 @@ func (s *Set) header(t *text, i int, out *findings) {
 		s.bearer(t, int(w.end), string(name) == "basic", out)
 	case "cookie":
 		if end := int(w.end); end+1 < len(t.s) && t.s[end] == ':' {
-			s.cookies(t, end+1, out)
+			return s.cookies(t, end+1, out)
 		}
 	}
+	return 0
 }
 
 func (s *Set) bearer(t *text, i int, basic bool, out *findings) {
@@ -68,12 +70,10 @@ func (s *Set) bearer(t *text, i int, basic bool, out *findings) {
 }
 
 // cookies finds the values in a Cookie or Set-Cookie header that are long
-// enough to be a session.
-func (s *Set) cookies(t *text, i int, out *findings) {
-	line := t.s[i:]
-	if end := strings.IndexByte(line, '\n'); end >= 0 {
-		line = line[:end]
-	}
+// enough to be a session, and returns the end of its line.
+func (s *Set) cookies(t *text, i int, out *findings) int {
+	line := t.s[i:lineEnd(t.s, i)]
+	stop := i + len(line)
 	for part := range strings.SplitSeq(line, ";") {
 		name, value, ok := strings.Cut(part, "=")
 		at := i
@@ -88,6 +88,7 @@ func (s *Set) cookies(t *text, i int, out *findings) {
 		start := at + len(name) + 1
 		out.add(t, start, start+len(value), s.own["cookie"], 0.9, pii.RankPrefix)
 	}
+	return stop
 }
 
 // jwt finds three parts of base64url, the first a JSON object with "alg" or

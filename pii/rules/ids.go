@@ -272,6 +272,7 @@ func (s *Set) tryID(t *text, c *candidate, out *findings) {
 	}
 	var layout [3 * maxGroups]byte
 	var near classSet
+	var l []byte
 	known := false
 	for _, r := range s.index.byLen[c.n] {
 		value := c.value[:c.n]
@@ -282,8 +283,13 @@ func (s *Set) tryID(t *text, c *candidate, out *findings) {
 			near = t.context(c.start, c.end, contextBefore, contextAfter)
 			known = true
 		}
-		l := c.layout(layout[:0])
 		named := near.meets(r.needs)
+		if !named && len(r.alone) == 0 {
+			continue
+		}
+		if l == nil {
+			l = c.layout(layout[:0])
+		}
 		if !(named && allowed(r.forms, l) || len(r.alone) > 0 && allowed(r.alone, l)) {
 			continue
 		}

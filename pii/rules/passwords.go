@@ -51,7 +51,7 @@ func (s *Set) password(t *text, h hit, out *findings) {
 	}
 	start, end, quoted := secretExtent(t, l)
 	v := t.s[start:end]
-	if len(v) < 3 || len(v) > 300 || pii.Never(v) || s.notSecret(t, l, v, end, quoted) {
+	if len(v) < 3 || len(v) > 1024 || pii.Never(v) || s.notSecret(t, l, v, end, quoted) {
 		return
 	}
 	if !quoted && (!l.strong || shortName(name)) && !s.looksSecret(v) {
@@ -230,6 +230,9 @@ func (s *Set) namedSecret(t *text, h hit, rule string, least float64, out *findi
 	}
 	start, end, quoted := secretExtent(t, l)
 	v := t.s[start:end]
+	if len(v) > 4096 {
+		return
+	}
 	size, weak := 8, strings.Contains(weakNames, " "+lowerASCII(t.s[h.start:h.end])+" ")
 	if weak {
 		size = 16
@@ -241,7 +244,7 @@ func (s *Set) namedSecret(t *text, h hit, rule string, least float64, out *findi
 			size = 12
 		}
 	}
-	if len(v) < size || len(v) > 4096 || strings.ContainsAny(v, " \t(){}<>,;") || pii.Never(v) || !l.strong && !s.looksSecret(v) {
+	if len(v) < size || strings.ContainsAny(v, " \t(){}<>,;") || pii.Never(v) || !l.strong && !s.looksSecret(v) {
 		return
 	}
 	if strings.Contains(v, "://") || strings.HasPrefix(v, "0x") && len(v) <= 18 || !quoted && assignedTo(t.s[end:]) || strings.HasPrefix(v, "/") || strings.HasPrefix(v, "-/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "process.env") || !quoted && plainName(v) {

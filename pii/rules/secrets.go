@@ -58,9 +58,6 @@ type tokenIndex struct {
 
 func (x *tokenIndex) add(src tokenSource, info *ruleInfo, v *vocab) error {
 	p := &pattern{source: "^(?:" + src.Value + ")"}
-	if src.Inside != "" {
-		p.source = src.Value
-	}
 	if _, err := regexp.Compile(p.source); err != nil {
 		return fmt.Errorf("rule %s: %w", src.ID, err)
 	}
@@ -169,14 +166,14 @@ func (s *Set) insideTokens(t *text, out *findings) {
 			}
 			at := from + i
 			from = at + len(r.start)
-			lo := max(t.key, at-64)
-			for lo < at && t.s[lo]&0xC0 == 0x80 {
-				lo++
+			lo := at
+			for lo > t.key && at-lo < 80 && (glued(t.s[lo-1]) && byteClass[t.s[lo-1]] != byteWide || strings.IndexByte(".:~", t.s[lo-1]) >= 0) {
+				lo--
 			}
 			window := t.s[lo:min(len(t.s), at+400)]
-			if loc := r.value.get().FindStringIndex(window); loc != nil && lo+loc[0] <= at && lo+loc[1] >= from {
+			if loc := r.value.get().FindStringIndex(window); loc != nil && lo+loc[1] >= from {
 				end := tokenTail(t.s, lo+loc[1])
-				out.add(t, lo+loc[0], end, r.info, 0.95, pii.RankPrefix)
+				out.add(t, lo, end, r.info, 0.95, pii.RankPrefix)
 				from = max(from, end)
 			}
 		}

@@ -26,12 +26,12 @@ const (
 func newStreetPatterns() streetPatterns {
 	tail := `(?:` + unitPart + `)?(?:` + `(?:,? ?` + ukPostcode + `|` + cityPart + `?(?:,? (?:` + usZip + `|` + ukPostcode + `|(?:[A-Z]{2},? )?` + caPostcode + `|\d{4,6}))|` + cityPart + `(?:, [A-Z]{2}\b)?))?`
 	return streetPatterns{
-		english:  &pattern{source: `(?:(?:Flat|Apt|Apartment|Unit|Suite|Ste)\.? ?\w{1,5},? )?\d{1,5}(?:-\d{1,4})?[A-Za-z]?,? (?:[NSEW]\.? |North |South |East |West )?(?:(?:[A-Z][\p{L}'.-]*|\d{1,3}(?:st|nd|rd|th)|of|the) ){1,4}(?i:Street|St|Road|Rd|Avenue|Ave|Av|Lane|Ln|Drive|Dr|Court|Ct|Boulevard|Blvd|Way|Place|Pl|Close|Crescent|Terrace|Gardens|Grove|Square|Sq|Circle|Cir|Highway|Hwy|Parkway|Pkwy|Trail|Alley|Row|Mews|Hill|Walk|Nagar|Marg|Loop|Plaza|Quay|Rise|Park|Turnpike|Expressway|Broadway)\b\.?(?: (?:NW|NE|SW|SE|N|S|E|W)\b)?` + tail},
-		words:    &pattern{source: `(?:Flat|Apt|Apartment|Unit|Suite|House|Plot|Door)\.? (?:No\.? ?)?\w{1,5},? (?:[A-Z][\p{L}'.-]* ){1,3}(?:Nagar|Marg|Road|Rd|Street|St|Lane|Colony|Layout|Park)\b` + tail},
-		compound: &pattern{source: `(?:\p{Lu}[\p{L}.-]+[ -]){0,2}\p{Lu}[\p{L}-]*(?:straße|strasse|str\.|weg|platz|allee|gasse|ring|damm|ufer|straat|laan|plein|gracht|kade|singel|dijk|gatan|vägen|gränd|vej|gade|veien|gata|katu|tie|steig|chaussee) \d{1,4} ?(?:[a-zA-Z]\b)?(?:[-/]\d{1,4})?(?:(?:,| -)? ?(?:\d{4} ?[A-Z]{2}|[A-Z]{1,2}-\d{4,5}|\d{3} ?\d{2}|\d{4,5}) ` + cityPart + `)?`},
-		german:   &pattern{source: `(?:Am|An der|Auf der|Im|Zur|Zum|In der) \p{Lu}[\p{L}-]+ \d{1,4} ?(?:[a-z]\b)?,? (?:D-)?\d{5} ` + cityPart},
-		typed:    &pattern{source: `(?:(?:\d{1,4}(?: ?(?:bis|ter|[a-zA-Z]))?),? )?(?:\b(?i:c/) ?|\b(?i:rue|avenue|boulevard|bd|chemin|allée|impasse|quai|place|route|calle|avenida|avda|av|paseo|plaza|carrer|via|viale|v\.le|piazza|p\.za|corso|vicolo|largo|rua|travessa|praça|estrada|ul|ulica|aleja)\.? |\b(?i:al|os|pl)\. |οδός )(?:(?:de la|de l'|des|du|de los|de las|della|dello|dei|degli|delle|del|de|di|da|do|dos|das|d'|den|dem|der|św\.) ?)?(?:\p{Lu}[\p{L}'’.-]*|[IVX]+)(?: (?:\p{Lu}[\p{L}'’.-]*|de|del|la|y|e|di|da|do|dos|i|et|\d{1,2}))*(?:,? ?(?:n[º°o]\.? ?|nr\.? ?)?\d{1,4} ?(?:/\d{1,4}|bis\b|[a-zA-Z]\b)?)?(?:,? (?:\d{1,2}[º°ªo]? ?[A-Z]?|piso \d+|m\. ?\d+|lok\. ?\w+)\b)?(?:,? (?:\d{2}-\d{3}|\d{4}-\d{3}|\d{5}|\d{4}) ` + cityPart + `)?`},
-		box:      &pattern{source: `(?i:P\.? ?O\.? ?Box|Postfach|Apartado|Boîte postale|Casella postale|Postbus) \d{1,6}(?:,? ` + cityPart + `)?`},
+		english:  &pattern{source: `^(?:(?:Flat|Apt|Apartment|Unit|Suite|Ste)\.? ?\w{1,5},? )?\d{1,5}(?:-\d{1,4})?[A-Za-z]?,? (?:[NSEW]\.? |North |South |East |West )?(?:(?:[A-Z][\p{L}'.-]*|\d{1,3}(?:st|nd|rd|th)|of|the) ){1,4}(?i:Street|St|Road|Rd|Avenue|Ave|Av|Lane|Ln|Drive|Dr|Court|Ct|Boulevard|Blvd|Way|Place|Pl|Close|Crescent|Terrace|Gardens|Grove|Square|Sq|Circle|Cir|Highway|Hwy|Parkway|Pkwy|Trail|Alley|Row|Mews|Hill|Walk|Nagar|Marg|Loop|Plaza|Quay|Rise|Park|Turnpike|Expressway|Broadway)\b\.?(?: (?:NW|NE|SW|SE|N|S|E|W)\b)?` + tail},
+		words:    &pattern{source: `^(?:Flat|Apt|Apartment|Unit|Suite|House|Plot|Door)\.? (?:No\.? ?)?\w{1,5},? (?:[A-Z][\p{L}'.-]* ){1,3}(?:Nagar|Marg|Road|Rd|Street|St|Lane|Colony|Layout|Park)\b` + tail},
+		compound: &pattern{source: `^(?:\p{Lu}[\p{L}.-]+[ -]){0,2}\p{Lu}[\p{L}-]*(?:straße|strasse|str\.|weg|platz|allee|gasse|ring|damm|ufer|straat|laan|plein|gracht|kade|singel|dijk|gatan|vägen|gränd|vej|gade|veien|gata|katu|tie|steig|chaussee) \d{1,4} ?(?:[a-zA-Z]\b)?(?:[-/]\d{1,4})?(?:(?:,| -)? ?(?:\d{4} ?[A-Z]{2}|[A-Z]{1,2}-\d{4,5}|\d{3} ?\d{2}|\d{4,5}) ` + cityPart + `)?`},
+		german:   &pattern{source: `^(?:Am|An der|Auf der|Im|Zur|Zum|In der) \p{Lu}[\p{L}-]+ \d{1,4} ?(?:[a-z]\b)?,? (?:D-)?\d{5} ` + cityPart},
+		typed:    &pattern{source: `^(?:(?:\d{1,4}(?: ?(?:bis|ter|[a-zA-Z]))?),? )?(?:\b(?i:c/) ?|\b(?i:rue|avenue|boulevard|bd|chemin|allée|impasse|quai|place|route|calle|avenida|avda|av|paseo|plaza|carrer|via|viale|v\.le|piazza|p\.za|corso|vicolo|largo|rua|travessa|praça|estrada|ul|ulica|aleja)\.? |\b(?i:al|os|pl)\. |οδός )(?:(?:de la|de l'|des|du|de los|de las|della|dello|dei|degli|delle|del|de|di|da|do|dos|das|d'|den|dem|der|św\.) ?)?(?:\p{Lu}[\p{L}'’.-]*|[IVX]+)(?: (?:\p{Lu}[\p{L}'’.-]*|de|del|la|y|e|di|da|do|dos|i|et|\d{1,2}))*(?:,? ?(?:n[º°o]\.? ?|nr\.? ?)?\d{1,4} ?(?:/\d{1,4}|bis\b|[a-zA-Z]\b)?)?(?:,? (?:\d{1,2}[º°ªo]? ?[A-Z]?|piso \d+|m\. ?\d+|lok\. ?\w+)\b)?(?:,? (?:\d{2}-\d{3}|\d{4}-\d{3}|\d{5}|\d{4}) ` + cityPart + `)?`},
+		box:      &pattern{source: `^(?i:P\.? ?O\.? ?Box|Postfach|Apartado|Boîte postale|Casella postale|Postbus) \d{1,6}(?:,? ` + cityPart + `)?`},
 		han:      &pattern{source: `(?:[\p{Han}]{2,8}(?:省|自治区))?(?:[\p{Han}]{2,7}市)?(?:[\p{Han}]{1,6}(?:区|县|區|縣|镇|乡))?[\p{Han}]{1,10}(?:路|街|巷|道|弄|村|大道)[\p{Han}\d]{0,6}?\d{1,5}[号號](?:[\p{Han}]{0,8}?\d{1,4}(?:栋|幢|楼|座|单元|室|层|號))*`},
 		japan:    &pattern{source: `(?:〒?\d{3}-\d{4} ?)?[\p{Han}]{2,3}[都道府県][\p{Han}\p{Hiragana}\p{Katakana}]{1,8}[市区町村郡][\p{Han}\p{Hiragana}\p{Katakana}]{0,10}\d{1,4}(?:丁目)?(?:[-−‐番地号の]{1,2}\d{1,4}){0,3}号?`},
 		korea:    &pattern{source: `(?:\p{Hangul}{2,4}(?:특별시|광역시|특별자치시|도|시) ?)?(?:\p{Hangul}{1,6}(?:시|군|구) ){1,2}\p{Hangul}{1,10}\d{0,3}(?:로|길|동) ?\d{1,4}(?:-\d{1,4})?(?:번길 ?\d+)?(?:,? ?\d{1,4}(?:동|호|층)){0,2}`},
@@ -44,34 +44,48 @@ func newStreetPatterns() streetPatterns {
 	}
 }
 
-const streetWindow = 90
+// maxAddress bounds the text that the pattern of an address is run over.
+const maxAddress = 160
 
 // streets finds postal addresses.
 func (s *Set) streets(t *text, out *findings) {
 	done := 0
 	for _, h := range t.hits {
-		if int(h.start) < done {
+		if int(h.start) < max(done, t.key) {
 			continue
 		}
-		if p := s.streetPattern(t, h); p != nil {
-			done = max(done, s.streetMatch(t, p, int(h.start)-60, int(h.start), int(h.end), out))
+		if p, start := s.streetPattern(t, h); p != nil {
+			done = max(done, s.streetMatch(t, p, start, int(h.end), out))
 		}
 		if h.set.has(s.c.address) {
 			s.addressField(t, h, out)
 		}
 	}
-	done = 0
+	done = t.key
 	for i, w := range t.words {
 		switch {
 		case int(w.start) < done:
 		case w.is(isSolid) && i+1 < len(t.words) && t.words[i+1].start == t.words[i].end && t.words[i+1].is(hasDigit):
-			done = s.eastAsian(t, w, out)
+			done = max(done, s.eastAsian(t, w, out))
 		case w.is(capital) && w.len() >= 6 && i+1 < len(t.words) && t.words[i+1].is(hasDigit) && compoundStreet(t.s[w.start:w.end], t.s[w.end:]):
-			done = s.streetMatch(t, s.street.compound, int(w.start)-24, int(w.start), int(w.end), out)
+			done = max(done, s.streetMatch(t, s.street.compound, compoundStart(t, i), int(w.end), out))
 		case w.is(hasDigit|hasLetter) && w.ascii() && w.len() <= 4:
 			s.postcode(t, w, out)
 		}
 	}
+}
+
+// compoundStart returns where the name of a street begins whose last word is i,
+// as in "Alte Mainzer Landstraße".
+func compoundStart(t *text, i int) int {
+	first := i
+	for first > 0 && i-first < 2 && t.words[first-1].is(capital) && t.words[first-1].shape&hasDigit == 0 {
+		if gap := t.s[t.words[first-1].end:t.words[first].start]; gap != " " && gap != "-" {
+			break
+		}
+		first--
+	}
+	return int(t.words[first].start)
 }
 
 // compoundStreet reports words as Goetheweg and Kerkstraat.
@@ -84,96 +98,96 @@ func compoundStreet(v, rest string) bool {
 	return strings.HasSuffix(v, "str") && strings.HasPrefix(rest, ".")
 }
 
-// streetPattern chooses the pattern for a word for a street, if what stands
-// around it may be an address at all.
-func (s *Set) streetPattern(t *text, h hit) *pattern {
+// streetPattern chooses the pattern for a word for a street and says where the
+// address would begin, if what stands around it may be one at all.
+func (s *Set) streetPattern(t *text, h hit) (*pattern, int) {
 	i := t.wordAt(int(h.start))
 	j := t.nextWord(int(h.end))
+	more := j < len(t.words)
 	switch {
-	case h.set.has(s.c.street) && t.words[i].is(capital) && numberBefore(t, i):
-		return s.street.english
-	case h.set.has(s.c.lead) && j < len(t.words) && int(t.words[j].start)-int(h.end) <= 3 && (t.words[j].is(capital) || t.words[j].is(hasWide) || t.words[j].len() <= 5) && numberNear(t, i, j):
-		return s.street.typed
+	case h.set.has(s.c.street) && t.words[i].is(capital):
+		if n := numberBefore(t, i); n >= 0 {
+			return s.street.english, unitBefore(t, n)
+		}
+	case h.set.has(s.c.pobox) && more && t.words[j].numeric():
+		return s.street.box, int(h.start)
+	case h.set.has(s.c.unit) && t.words[i].is(capital) && more && t.words[j].is(hasDigit):
+		return s.street.words, int(h.start)
 	case h.set.has(s.c.germanLead) && t.words[i].is(capital) && j+1 < len(t.words) && t.words[j].is(capital) && t.words[j+1].is(hasDigit):
-		return s.street.german
-	case h.set.has(s.c.pobox) && j < len(t.words) && t.words[j].numeric():
-		return s.street.box
-	case h.set.has(s.c.unit) && t.words[i].is(capital) && j < len(t.words) && t.words[j].is(hasDigit):
-		return s.street.words
+		return s.street.german, int(h.start)
 	}
-	return nil
+	if h.set.has(s.c.lead) && more && int(t.words[j].start)-int(h.end) <= 3 && (t.words[j].is(capital) || t.words[j].is(hasWide) || t.words[j].len() <= 5) {
+		return s.leadPattern(t, h, i, j)
+	}
+	return nil, 0
 }
 
-// numberBefore reports the number of a house a few words ahead of word i.
-func numberBefore(t *text, i int) bool {
-	for j := i - 1; j >= 0 && j >= i-6 && int(t.words[i].start)-int(t.words[j].end) < 60; j-- {
-		if t.words[j].is(hasDigit) && t.words[j].len() <= 6 {
-			return true
-		}
-		if !t.words[j].is(capital) && !oneOf("of the de", t.word(j)) {
-			return false
-		}
-	}
-	return false
-}
-
-// numberNear reports a number right before word i or a few words behind j.
-func numberNear(t *text, i, j int) bool {
-	if i > 0 && t.words[i-1].is(hasDigit) {
-		return true
+// leadPattern is the one of addresses that begin with the kind of the street,
+// or with a number right before it.
+func (s *Set) leadPattern(t *text, h hit, i, j int) (*pattern, int) {
+	if i > 0 && t.words[i-1].is(hasDigit) && t.words[i-1].len() <= 5 && int(h.start)-int(t.words[i-1].end) <= 2 {
+		return s.street.typed, int(t.words[i-1].start)
 	}
 	for k := j; k < len(t.words) && k < j+7; k++ {
 		if t.words[k].is(hasDigit) {
-			return t.words[k].len() <= 6
+			return s.street.typed, int(h.start)
+		}
+	}
+	return nil, 0
+}
+
+// numberBefore returns the number of a house a few words ahead of word i, or -1.
+func numberBefore(t *text, i int) int {
+	for j := i - 1; j >= 0 && j >= i-6 && int(t.words[i].start)-int(t.words[j].end) < 60; j-- {
+		if t.words[j].is(hasDigit) && t.words[j].len() <= 6 {
+			if j > 0 && t.words[j].numeric() && t.s[t.words[j].start-1] == '-' && t.words[j-1].numeric() {
+				j-- // 12-14
+			} else if ordinal(t.word(j)) {
+				continue
+			}
+			return j
+		}
+		if !t.words[j].is(capital) && !oneOf("of the de", t.word(j)) {
+			return -1
+		}
+	}
+	return -1
+}
+
+// ordinal reports the name of a street as 42nd.
+func ordinal(v string) bool {
+	for _, end := range [...]string{"st", "nd", "rd", "th"} {
+		if strings.HasSuffix(v, end) && len(v) > 2 && digitsOnly(v[:len(v)-2]) {
+			return true
 		}
 	}
 	return false
 }
 
-// streetMatch runs p from lo on and takes a match that holds [start,end).
-func (s *Set) streetMatch(t *text, p *pattern, lo, start, end int, out *findings) int {
+// unitBefore takes in "Flat 3," ahead of the number of a house, word i.
+func unitBefore(t *text, i int) int {
+	if i >= 2 && t.words[i-2].is(capital) && oneOf("Flat Apt Apartment Unit Suite Ste", t.word(i-2)) && int(t.words[i].start)-int(t.words[i-2].end) <= 9 {
+		return int(t.words[i-2].start)
+	}
+	return int(t.words[i].start)
+}
+
+// streetMatch runs p at start and takes a match that reaches least.
+func (s *Set) streetMatch(t *text, p *pattern, start, least int, out *findings) int {
 	if start < t.key {
 		return 0
 	}
-	lo = max(lo, t.key)
-	for lo > t.key && lo < len(t.s) && (t.s[lo]&0xC0 == 0x80 || byteClass[t.s[lo-1]] != byteOther) {
-		lo--
-		if start-lo > 120 {
-			return 0
-		}
+	window := t.s[start:min(len(t.s), least+maxAddress)]
+	loc := p.get().FindStringIndex(window)
+	if loc == nil || start+loc[1] < least {
+		return 0
 	}
-	hi := min(len(t.s), end+streetWindow)
-	for hi < len(t.s) && t.s[hi]&0xC0 == 0x80 {
-		hi++
+	v := strings.TrimRight(window[:loc[1]], " ,.-\n")
+	if i := strings.IndexByte(v, '\n'); i >= 0 && !strings.ContainsAny(v[:i], "0123456789") || !strings.ContainsAny(v, "0123456789") || !s.addressWorthy(v) {
+		return 0
 	}
-	window := t.s[lo:hi]
-	for from := 0; from < len(window); {
-		loc := p.get().FindStringIndex(window[from:])
-		if loc == nil {
-			return 0
-		}
-		a, b := lo+from+loc[0], lo+from+loc[1]
-		if a <= start && b >= end {
-			v := t.s[a:b]
-			if i := strings.IndexByte(v, '\n'); i >= 0 && !strings.ContainsAny(v[:i], "0123456789") {
-				return 0
-			}
-			if !strings.ContainsAny(v, "0123456789") || !s.addressWorthy(v) {
-				return 0
-			}
-			b = a + len(strings.TrimRight(v, " ,.-\n"))
-			out.add(t, a, b, s.own["address"], 0.82, pii.RankContext)
-			return b
-		}
-		if a >= start {
-			return 0
-		}
-		from += loc[0] + 1
-		for from < len(window) && window[from]&0xC0 == 0x80 {
-			from++
-		}
-	}
-	return 0
+	out.add(t, start, start+len(v), s.own["address"], 0.82, pii.RankContext)
+	return start + len(v)
 }
 
 // addressWorthy leaves out counts of things, as "3 Great Ways".
