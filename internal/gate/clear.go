@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,7 +153,7 @@ func (d *Decided) maskEdits() ([]wire.Edit, []mask.Entry, error) {
 		edits = append(edits, wire.Edit{Leaf: i, Start: 0, End: len(leaves[i].Value), New: withheld})
 	}
 	taken := mask.Taken(d.chat.Raw())
-	style := func(l pii.Label) mask.Style { return styles[l] }
+	style := func(l pii.Label) mask.Style { return cmp.Or(styles[l], mask.StylePlaceholder) } // a literal has no verdict
 	var used []mask.Entry
 	for i, l := range leaves {
 		if withheldLeaf[i] || len(spans[i]) == 0 && (book.Len() == 0 || !d.chat.Places[i].Maskable || protocolWord(l.Value)) {

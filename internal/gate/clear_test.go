@@ -272,3 +272,22 @@ func TestNumbersAreMaskedWhole(t *testing.T) {
 		t.Errorf("a number of the protocol: %s", d.Action())
 	}
 }
+
+// A user may quote a placeholder that the task issued: it is a text like any
+// other, and comes back as it is.
+func TestQuotedPlaceholder(t *testing.T) {
+	t.Parallel()
+	b := setUp(t, known(), nil, gate.Options{NoNote: true})
+	token := placeholder.FindString(b.cleared(chat(message("user", "Write to "+email))))
+	for _, text := range []string{"What is " + token + "?", "What is " + strings.ToLower(token) + ", " + person + "?"} {
+		d := b.decided(chat(message("user", text)), nil)
+		out, err := b.gate.Clear(t.Context(), d, b.receipt(d), sky)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		raw, _ := out.Bytes("sky")
+		if back, _ := out.Restorer().Restore(string(raw)); strings.Contains(string(raw), token) || !strings.Contains(back, text) {
+			t.Errorf("%s came back as %s", text, back)
+		}
+	}
+}
