@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"testing"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -108,13 +107,19 @@ type saidChunk struct {
 }
 
 // whole reads an answer that is not a stream, as clients do.
-func whole(t testing.TB, body string) *said {
+func whole(t failer, body string) *said {
 	t.Helper()
 	var c saidChunk
 	if err := json.Unmarshal([]byte(body), &c); err != nil || len(c.Choices) == 0 {
 		t.Fatalf("not an answer (%v): %s", err, body)
 	}
 	return &c.Choices[0].Message
+}
+
+// failer is what a test and an iteration of a property have in common.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
 }
 
 type (
@@ -132,7 +137,7 @@ type heard struct {
 }
 
 // hear reads a stream as clients do, line by line, without the code under test.
-func hear(t testing.TB, body string) heard {
+func hear(t failer, body string) heard {
 	t.Helper()
 	h := heard{choices: map[int]*said{}}
 	for line := range strings.Lines(body) {
