@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"weir/pii"
@@ -29,8 +28,8 @@ type keyedSource struct {
 	Letter bool     `yaml:"letter"`
 	Check  string   `yaml:"check"`
 	Score  float64  `yaml:"score"`
-	Yes    []string `yaml:"yes"`
-	No     []string `yaml:"no"`
+	Yes    []string `yaml:"finds"`
+	No     []string `yaml:"spares"`
 }
 
 type keyedRule struct {
@@ -55,9 +54,6 @@ func (s *Set) addKeyed(src keyedSource, info *ruleInfo, all map[string]check) er
 	r := &keyedRule{
 		info: info, near: near, link: src.Link, digits: src.Digits, letter: src.Letter, score: src.Score,
 		value: &pattern{source: "^(?:" + src.Value + ")"},
-	}
-	if _, err := regexp.Compile(r.value.source); err != nil {
-		return fmt.Errorf("rule %s: %w", src.ID, err)
 	}
 	if src.Check != "" {
 		if r.check = all[src.Check]; r.check == nil {
