@@ -239,14 +239,26 @@ func TestOverlaps(t *testing.T) {
 		found []pii.Span
 		want  []pii.Span
 	}{
-		{"evidence before length", []pii.Span{span(0, 21, pii.Username, pii.RankContext), span(0, 10, pii.IBAN, pii.RankChecksum)},
-			[]pii.Span{span(0, 10, pii.IBAN, pii.RankChecksum), span(11, 21, pii.Username, pii.RankContext)}},
-		{"length at equal evidence", []pii.Span{span(2, 8, pii.IBAN, pii.RankContext), span(0, 10, pii.Username, pii.RankContext)},
-			[]pii.Span{span(0, 10, pii.Username, pii.RankContext)}},
-		{"too little left is dropped", []pii.Span{span(0, 10, pii.IBAN, pii.RankChecksum), span(0, 13, pii.Username, pii.RankList)},
-			[]pii.Span{span(0, 10, pii.IBAN, pii.RankChecksum)}},
-		{"touching spans both stay", []pii.Span{span(0, 4, pii.IBAN, pii.RankList), span(4, 9, pii.Username, pii.RankList)},
-			[]pii.Span{span(0, 4, pii.IBAN, pii.RankList), span(4, 9, pii.Username, pii.RankList)}},
+		{
+			"evidence before length",
+			[]pii.Span{span(0, 21, pii.Username, pii.RankContext), span(0, 10, pii.IBAN, pii.RankChecksum)},
+			[]pii.Span{span(0, 10, pii.IBAN, pii.RankChecksum), span(11, 21, pii.Username, pii.RankContext)},
+		},
+		{
+			"length at equal evidence",
+			[]pii.Span{span(2, 8, pii.IBAN, pii.RankContext), span(0, 10, pii.Username, pii.RankContext)},
+			[]pii.Span{span(0, 10, pii.Username, pii.RankContext)},
+		},
+		{
+			"too little left is dropped",
+			[]pii.Span{span(0, 10, pii.IBAN, pii.RankChecksum), span(0, 13, pii.Username, pii.RankList)},
+			[]pii.Span{span(0, 10, pii.IBAN, pii.RankChecksum)},
+		},
+		{
+			"touching spans both stay",
+			[]pii.Span{span(0, 4, pii.IBAN, pii.RankList), span(4, 9, pii.Username, pii.RankList)},
+			[]pii.Span{span(0, 4, pii.IBAN, pii.RankList), span(4, 9, pii.Username, pii.RankList)},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -259,7 +259,7 @@ func (s *Set) nameAt(t *text, i int, c cue, out *findings) int {
 	}
 	rule, score := "", 0.0
 	switch {
-	case c.title && n.parts >= 1 && !(n.common && n.parts == 1) && !strings.HasPrefix(t.s[n.end:], "'t"):
+	case c.title && n.parts >= 1 && !(n.common && n.parts == 1 && t.words[i].list&listSurname == 0) && !strings.HasPrefix(t.s[n.end:], "'t"):
 		rule, score = "name-title", 0.9
 	case c.field && (n.parts >= 2 && !n.common || n.sure && n.upper == 0 || n.parts == 1 && n.upper == 0 && t.words[i].list&(listSurname|listCommon) == listSurname || n.initials > 0 && n.parts > 0 && !n.common):
 		rule, score = "name-field", 0.85
