@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"weir/pii"
 )
@@ -81,8 +82,8 @@ func (s *Set) keyedValues(t *text, out *findings) {
 			continue
 		}
 		l, ok := follow(t.s, int(h.end), false)
-		if !ok {
-			continue
+		if !ok || l.at == int(h.end) && (byteClass[t.s[l.at]] == byteUpper || byteClass[t.s[l.at]] == byteLower) && t.s[h.start] < utf8.RuneSelf {
+			continue // the rest of a longer word, as in linkRegARM64
 		}
 		for c := range class(len(s.byClass)) {
 			if len(s.byClass[c]) > 0 && h.set.has(c) {

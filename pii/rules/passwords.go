@@ -57,6 +57,9 @@ func (s *Set) password(t *text, h hit, out *findings) {
 	if !quoted && (!l.strong || shortName(name)) && !s.looksSecret(v) {
 		return
 	}
+	if !quoted && l.bar && plainName(v) {
+		return
+	}
 	if !quoted && shortName(name) && plainName(v) && byteClass[v[0]] == byteLower {
 		return // a name in code: pwd: workDir
 	}

@@ -118,6 +118,7 @@ type name struct {
 	end      int
 	parts    int // capitalised parts of two letters or more
 	initials int
+	spaced   bool // a blank stands between two parts
 	forename bool // the first part is a forename of the lists
 	sure     bool // and no word or place besides
 	surname  bool // a later part is a surname of the lists
@@ -173,6 +174,10 @@ func (s *Set) readName(t *text, i int) name {
 		case j > i && w.len() <= 5 && s.people.particles[low] && j+1 < len(t.words) && particleGoesOn(s, t, j):
 		default:
 			goto done
+		}
+		if j > i {
+			gap := t.s[t.words[j-1].end]
+			n.spaced = n.spaced || gap != '-' && gap != '\''
 		}
 		j++
 		n.words = j - i
@@ -289,6 +294,9 @@ func (s *Set) nameAt(t *text, i int, c cue, out *findings) int {
 	}
 	rank := pii.RankContext
 	if rule == "name-listed" {
+		if !n.spaced {
+			return 0 // a compound, as Floyd-Steinberg
+		}
 		rank = pii.RankList
 	}
 	out.add(t, start, n.end, s.own[rule], score, rank)
