@@ -3,6 +3,7 @@ package fold
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -102,3 +103,8 @@ var blobByte = func() (t [256]bool) {
 	}
 	return t
 }()
+
+// Format prints the place and size of a blob, never its text.
+func (b Blob) Format(s fmt.State, _ rune) {
+	fmt.Fprintf(s, "blob %d:%d of %d bytes", b.Start, b.End, len(b.Text))
+}

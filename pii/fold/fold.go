@@ -15,6 +15,7 @@
 package fold
 
 import (
+	"fmt"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -178,3 +179,6 @@ var special = func() (t [256]bool) {
 	}
 	return t
 }()
+
+// Format prints the size of a folded text, never the text.
+func (f Folded) Format(s fmt.State, _ rune) { fmt.Fprintf(s, "folded text of %d bytes", len(f.Text)) }

@@ -58,8 +58,8 @@ type idSource struct {
 	Alone []string `yaml:"alone"`
 	Upper bool     `yaml:"upper"`
 	Score float64  `yaml:"score"`
-	Yes   []string `yaml:"yes"`
-	No    []string `yaml:"no"`
+	Yes   []string `yaml:"finds"`
+	No    []string `yaml:"spares"`
 }
 
 // idIndex holds the rules by the length of the compact value.

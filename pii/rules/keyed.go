@@ -2,8 +2,8 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"weir/pii"
 )
@@ -29,8 +29,8 @@ type keyedSource struct {
 	Letter bool     `yaml:"letter"`
 	Check  string   `yaml:"check"`
 	Score  float64  `yaml:"score"`
-	Yes    []string `yaml:"yes"`
-	No     []string `yaml:"no"`
+	Yes    []string `yaml:"finds"`
+	No     []string `yaml:"spares"`
 }
 
 type keyedRule struct {
@@ -55,9 +55,6 @@ func (s *Set) addKeyed(src keyedSource, info *ruleInfo, all map[string]check) er
 	r := &keyedRule{
 		info: info, near: near, link: src.Link, digits: src.Digits, letter: src.Letter, score: src.Score,
 		value: &pattern{source: "^(?:" + src.Value + ")"},
-	}
-	if _, err := regexp.Compile(r.value.source); err != nil {
-		return fmt.Errorf("rule %s: %w", src.ID, err)
 	}
 	if src.Check != "" {
 		if r.check = all[src.Check]; r.check == nil {
@@ -85,8 +82,8 @@ func (s *Set) keyedValues(t *text, out *findings) {
 			continue
 		}
 		l, ok := follow(t.s, int(h.end), false)
-		if !ok {
-			continue
+		if !ok || l.at == int(h.end) && (byteClass[t.s[l.at]] == byteUpper || byteClass[t.s[l.at]] == byteLower) && t.s[h.start] < utf8.RuneSelf {
+			continue // the rest of a longer word, as in linkRegARM64
 		}
 		for c := range class(len(s.byClass)) {
 			if len(s.byClass[c]) > 0 && h.set.has(c) {

@@ -13,6 +13,7 @@ type link struct {
 	words  int  // further words
 	quote  byte // the quotation mark that opens the value
 	tight  bool // no blank between the sign and the value
+	bar    bool // the sign is the border of a table's cell
 	joined bool // only signs that join words stand between, as in REG_R10
 }
 
@@ -48,7 +49,7 @@ func follow(s string, i int, loose bool) (link, bool) {
 		case c == '=' && i+1 < len(s) && s[i+1] == '=', c == '|' && !cellBorder(s, i), c == '!' || c == '<':
 			return l, false // a comparison, a choice
 		case c == ':' || c == '=' || c == '|':
-			l.strong, l.quote, l.tight, last = true, 0, true, c
+			l.strong, l.quote, l.tight, l.bar, last = true, 0, true, c == '|', c
 			i++
 		case c == '>' && l.strong, c == '-' && i+1 < len(s) && s[i+1] == '>', c == '>' && i > 0 && s[i-1] == '-':
 			l.strong, l.tight = true, true

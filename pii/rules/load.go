@@ -27,8 +27,8 @@ type ownSource struct {
 	ID    string   `yaml:"id"`
 	Label string   `yaml:"label"`
 	Text  string   `yaml:"text"`
-	Yes   []string `yaml:"yes"`
-	No    []string `yaml:"no"`
+	Yes   []string `yaml:"finds"`
+	No    []string `yaml:"spares"`
 }
 
 type peopleSource struct {
@@ -110,7 +110,7 @@ func (s *Set) load() error {
 }
 
 func (s *Set) loadTokens(sources []tokenSource) error {
-	s.tokens.starts, s.tokens.near = map[string][]tokenRule{}, map[string][]tokenRule{}
+	s.tokens.starts, s.tokens.near = map[uint16][]tokenRule{}, map[string][]tokenRule{}
 	for _, src := range sources {
 		label := pii.APIKey
 		if src.Label != "" {

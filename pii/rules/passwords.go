@@ -16,7 +16,7 @@ func (s *Set) passwords(t *text, out *findings) {
 		case h.set.has(s.c.password):
 			s.password(t, h, out)
 		case h.set.has(s.c.apikey):
-			s.namedSecret(t, h, "secret-named", 3.0, out)
+			s.namedSecret(t, h, "secret-named", 2.75, out)
 		case h.set.has(s.c.token):
 			s.namedSecret(t, h, "token-named", 3.0, out)
 		}
@@ -57,10 +57,57 @@ func (s *Set) password(t *text, h hit, out *findings) {
 	if !quoted && (!l.strong || shortName(name)) && !s.looksSecret(v) {
 		return
 	}
+	if !quoted && l.bar && plainName(v) {
+		return
+	}
 	if !quoted && shortName(name) && plainName(v) && byteClass[v[0]] == byteLower {
 		return // a name in code: pwd: workDir
 	}
 	out.add(t, start, end, info, 0.85, pii.RankContext)
+}
+
+// commandLine finds credentials among the options of commands: curl -u
+// user:password, mysql -ppassword, sshpass -p password.
+func (s *Set) commandLine(t *text, out *findings) {
+	for from := t.key; ; {
+		i := strings.Index(t.s[from:], " -")
+		if i < 0 {
+			return
+		}
+		at := from + i + 2
+		from = at
+		if at+4 >= len(t.s) {
+			return
+		}
+		line := t.s[max(t.key, at-160):at]
+		if nl := strings.LastIndexByte(line, '\n'); nl >= 0 {
+			line = line[nl:]
+		}
+		start := 0
+		switch {
+		case t.s[at] == 'u' && t.s[at+1] == ' ' && strings.Contains(line, "curl"):
+			start = at + 2
+		case strings.HasPrefix(t.s[at:], "-user ") && strings.Contains(line, "curl"):
+			start = at + 6
+		case t.s[at] == 'p' && t.s[at+1] != ' ' && (strings.Contains(line, "mysql") || strings.Contains(line, "mariadb")):
+			start = at + 1
+		case t.s[at] == 'p' && t.s[at+1] == ' ' && strings.Contains(line, "sshpass"):
+			start = at + 2
+		default:
+			continue
+		}
+		start += len(t.s[start:min(len(t.s), start+2)]) - len(strings.TrimLeft(t.s[start:min(len(t.s), start+2)], " '\""))
+		end := t.token(start)
+		if colon := strings.IndexByte(t.s[start:end], ':'); t.s[at] != 'p' {
+			if colon < 0 {
+				continue
+			}
+			start += colon + 1
+		}
+		if v := t.s[start:end]; len(v) >= 3 && !pii.Never(v) && !strings.HasPrefix(v, "//") {
+			out.add(t, start, end, s.own["command-password"], 0.9, pii.RankContext)
+		}
+	}
 }
 
 // numericName reports names of secrets that are digits, as PIN and OTP.
@@ -372,7 +419,7 @@ func (s *Set) username(t *text, h hit, out *findings) {
 	}
 	end = trimEnd(t.s, l.at, end)
 	v := t.s[l.at:end]
-	if len(v) < 3 || len(v) > 40 || pii.Never(v) || strings.Contains(v[1:], "@") || end < len(t.s) && (t.s[end] == '(' || t.s[end] == '[') || digitsOnly(v) && len(v) < 5 {
+	if len(v) < 3 || len(v) > 40 || pii.Never(v) || strings.Contains(v[1:], "@") || end < len(t.s) && (t.s[end] == '(' || t.s[end] == '[') || digitsOnly(v) {
 		return
 	}
 	if strings.HasPrefix(v, "0x") || assignedTo(t.s[end:]) {

@@ -102,7 +102,7 @@ func (s *Set) bareKeys(t *text, out *findings) {
 			continue
 		}
 		out.add(t, start, end, s.own["bare-key"], 0.95, pii.RankChecksum)
-		i = t.wordAt(end) - 1
+		i = max(i, t.wordAt(end)-1)
 	}
 }
 

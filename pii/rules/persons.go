@@ -117,6 +117,7 @@ type name struct {
 	end      int
 	parts    int // capitalised parts of two letters or more
 	initials int
+	spaced   bool // a blank stands between two parts
 	forename bool // the first part is a forename of the lists
 	sure     bool // and no word or place besides
 	surname  bool // a later part is a surname of the lists
@@ -171,6 +172,10 @@ func (s *Set) readName(t *text, i int) name {
 		case j > i && w.len() <= 5 && s.people.particles[low] && j+1 < len(t.words) && particleGoesOn(s, t, j):
 		default:
 			goto done
+		}
+		if j > i {
+			gap := t.s[t.words[j-1].end]
+			n.spaced = n.spaced || gap != '-' && gap != '\''
 		}
 		j++
 		n.words = j - i
@@ -257,7 +262,7 @@ func (s *Set) nameAt(t *text, i int, c cue, out *findings) int {
 	}
 	rule, score := "", 0.0
 	switch {
-	case c.title && n.parts >= 1 && !(n.common && n.parts == 1) && !strings.HasPrefix(t.s[n.end:], "'t"):
+	case c.title && n.parts >= 1 && !(n.common && n.parts == 1 && t.words[i].list&listSurname == 0) && !strings.HasPrefix(t.s[n.end:], "'t"):
 		rule, score = "name-title", 0.9
 	case c.field && (n.parts >= 2 && !n.common || n.sure && n.upper == 0 || n.parts == 1 && n.upper == 0 && t.words[i].list&(listSurname|listCommon) == listSurname || n.initials > 0 && n.parts > 0 && !n.common):
 		rule, score = "name-field", 0.85
@@ -287,6 +292,9 @@ func (s *Set) nameAt(t *text, i int, c cue, out *findings) int {
 	}
 	rank := pii.RankContext
 	if rule == "name-listed" {
+		if !n.spaced {
+			return 0 // a compound, as Floyd-Steinberg
+		}
 		rank = pii.RankList
 	}
 	out.add(t, start, n.end, s.own[rule], score, rank)

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"math"
 	"regexp"
 	"strings"
@@ -24,12 +23,12 @@ type tokenSource struct {
 	Near    []string `yaml:"near"`
 	Value   string   `yaml:"value"`
 	Entropy float64  `yaml:"entropy"`
-	Yes     []string `yaml:"yes"`
-	No      []string `yaml:"no"`
+	Yes     []string `yaml:"finds"`
+	No      []string `yaml:"spares"`
 }
 
 // pattern is a regular expression that is compiled when first used: most are
-// never needed.
+// never needed. A test holds that all of them compile.
 type pattern struct {
 	source string
 	once   sync.Once
@@ -46,27 +45,44 @@ type tokenRule struct {
 	start   string
 	value   *pattern
 	entropy float64
+	anyCase bool
+}
+
+func (r *tokenRule) begins(s string) bool {
+	if !r.anyCase {
+		return strings.HasPrefix(s, r.start)
+	}
+	return len(s) >= len(r.start) && strings.EqualFold(s[:len(r.start)], r.start)
+}
+
+// firstTwo is the first two bytes of s, in small letters.
+func firstTwo(s string) uint16 {
+	a, b := s[0], s[1]
+	if byteClass[a] == byteUpper {
+		a |= 0x20
+	}
+	if byteClass[b] == byteUpper {
+		b |= 0x20
+	}
+	return uint16(a)<<8 | uint16(b)
 }
 
 // tokenIndex finds token rules by what is seen first of a token.
 type tokenIndex struct {
 	two    [1 << 10]uint64 // two leading bytes, as a bit set
-	starts map[string][]tokenRule
+	starts map[uint16][]tokenRule
 	inside []tokenRule
 	near   map[string][]tokenRule // by the vendor's name without separators
 }
 
 func (x *tokenIndex) add(src tokenSource, info *ruleInfo, v *vocab) error {
 	p := &pattern{source: "^(?:" + src.Value + ")"}
-	if _, err := regexp.Compile(p.source); err != nil {
-		return fmt.Errorf("rule %s: %w", src.ID, err)
-	}
-	r := tokenRule{info: info, value: p, entropy: src.Entropy}
+	r := tokenRule{info: info, value: p, entropy: src.Entropy, anyCase: strings.HasPrefix(src.Value, "(?i)")}
 	for _, s := range src.Start {
 		r.start = s
-		n := uint16(s[0])<<8 | uint16(s[1])
+		n := firstTwo(s)
 		x.two[n>>6] |= 1 << (n & 63)
-		x.starts[s[:2]] = append(x.starts[s[:2]], r)
+		x.starts[n] = append(x.starts[n], r)
 	}
 	if src.Inside != "" {
 		r.start = src.Inside
@@ -91,13 +107,14 @@ func (s *Set) startTokens(t *text, out *findings) {
 		if i+8 > len(t.s) {
 			break
 		}
-		n := uint16(t.s[i])<<8 | uint16(t.s[i+1])
+		n := firstTwo(t.s[i:])
 		if s.tokens.two[n>>6]&(1<<(n&63)) == 0 {
 			continue
 		}
-		for _, r := range s.tokens.starts[t.s[i:i+2]] {
-			if strings.HasPrefix(t.s[i:], r.start) {
-				r.try(t, i, out)
+		rules := s.tokens.starts[n]
+		for k := range rules {
+			if rules[k].begins(t.s[i:]) {
+				rules[k].try(t, i, out)
 			}
 		}
 	}

@@ -94,7 +94,7 @@ func (s *Set) Classify(ctx context.Context, t pii.Text) ([]pii.Span, error) {
 	defer doc.forget()
 	out := &findings{}
 	for _, part := range [...]func(*text, *findings){
-		s.lex, s.ids, s.startTokens, s.insideTokens, s.keyedValues, s.passwords, s.emails, s.urls,
+		s.lex, s.ids, s.startTokens, s.insideTokens, s.keyedValues, s.passwords, s.commandLine, s.emails, s.urls,
 		s.phones, s.numbersOfNets, s.wallets, s.pemKeys, s.headers, s.dates, s.streets, s.persons, s.organizations, s.places, s.traitsOf,
 	} {
 		if err := ctx.Err(); err != nil {

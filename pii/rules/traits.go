@@ -120,7 +120,7 @@ func (s *Set) says(t *text, person, trait hit, kind class) bool {
 		}
 	}
 	for _, w := range words {
-		if oneOf("am is was are were have has had having been being take takes taking suffer suffers suffering suffered diagnosed identify identifies tested become became came with got getting ended served as bin ist habe hat leide leidet suis ai est a souffre soy tengo es tiene sufre sono ho ha è soffre ben heb heeft mam jest har är jestem", w) {
+		if oneOf("am is was are were have has had having been being take takes taking suffer suffers suffering suffered prescribed prescribes diagnosed identify identifies tested become became came with got getting ended served as bin ist habe hat leide leidet suis ai est a souffre soy tengo es tiene sufre sono ho ha è soffre ben heb heeft mam jest har är jestem", w) {
 			return s.nounFree(t, trait, kind)
 		}
 	}

@@ -1,10 +1,10 @@
 package rules
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -81,12 +81,15 @@ func (v *vocab) loadLists(packed []byte) error {
 	if err != nil {
 		return fmt.Errorf("word lists: %w", err)
 	}
-	lines := bufio.NewScanner(z)
-	for lines.Scan() {
-		word, letters, _ := strings.Cut(lines.Text(), "\t")
+	var all strings.Builder
+	if _, err := io.Copy(&all, z); err != nil {
+		return fmt.Errorf("word lists: %w", err)
+	}
+	for line := range strings.Lines(all.String()) {
+		word, letters, _ := strings.Cut(line, "\t")
 		var e entry
-		for _, c := range letters {
-			switch c {
+		for i := range len(letters) {
+			switch letters[i] {
 			case 'f':
 				e.list |= listForename
 			case 's':
@@ -98,9 +101,6 @@ func (v *vocab) loadLists(packed []byte) error {
 			}
 		}
 		v.words[word] = e
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("word lists: %w", err)
 	}
 	return nil
 }
