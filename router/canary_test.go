@@ -109,6 +109,9 @@ func TestCanaryInEveryPosition(t *testing.T) {
 			h := open(t, plan{cloud: echo(), local: echo(), also: map[string]pii.Label{`O"Brien\Ann`: pii.PersonName}})
 			masked := 0
 			for i, p := range positions(t, fullRequest) {
+				if value != email && i%3 > 0 {
+					continue // the first value is tried everywhere
+				}
 				a := h.post(strings.ReplaceAll(p.plant(value), "~", fmt.Sprint(i)), "X-Weir-Task", fmt.Sprint("t-", i%7))
 				if a.status >= 500 { // 400 is the stand-in's: it wants its own types
 					t.Errorf("%s: %d %s", p.name, a.status, a.body)
@@ -121,7 +124,7 @@ func TestCanaryInEveryPosition(t *testing.T) {
 				}
 				checkReply(t, p.name, a, value)
 			}
-			if value == ssn && chats(h.cloud) != 0 || value != ssn && masked < 100 {
+			if value == ssn && chats(h.cloud) != 0 || value == email && masked < 150 || masked < 50 && value != ssn {
 				t.Errorf("%d masked, %d sent", masked, chats(h.cloud))
 			}
 			escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value)

@@ -1,7 +1,9 @@
 package router_test
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -64,6 +66,7 @@ func positions(t testing.TB, doc string) []position {
 			return string(b)
 		}})
 	})
+	slices.SortFunc(out, func(a, b position) int { return strings.Compare(a.name, b.name) })
 	return out
 }
 

@@ -64,7 +64,7 @@ func TestHeadersOfRequests(t *testing.T) {
 func TestRepliesPassUnchanged(t *testing.T) {
 	t.Parallel()
 	odd := `{ "id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"h\u00e9 \/","zz":[1.50]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"odd":{"k":null}} }` + "\n"
-	for name, b := range map[string]weirtest.Behaviour{
+	cases := map[string]weirtest.Behaviour{
 		"400":               {Status: 400, Body: `{"error":{"message":"bad","type":"invalid_request_error","param":"x","code":"c","more":[1.0]}}`},
 		"401":               {Status: 401, Body: `{"error":{"message":"no key"}}`, Header: http.Header{"X-Should-Retry": {"false"}}},
 		"404":               {Status: 404, Body: `{"error":{"code":"model_not_found","message":"none"}}`},
@@ -78,11 +78,12 @@ func TestRepliesPassUnchanged(t *testing.T) {
 		"an empty error":    {Status: 418, Body: " "},
 		"large error":       {Status: 400, Body: `{"error":"` + strings.Repeat("x", 1<<20) + `"}`},
 		"a placeholder-ish": {Status: 400, Body: `{"error":"EMAIL_AAAAA"}`},
-	} {
+	}
+	h := open(t, plan{cloud: weirtest.Options{Models: cases}, noLocal: true})
+	for name, b := range cases {
 		for _, mode := range []string{"", stream} {
 			for _, text := range []string{"hi", "to " + email} {
-				h := open(t, plan{cloud: weirtest.Options{Default: b}, noLocal: true})
-				a := h.post(user("gpt-x", text, mode))
+				a := h.post(user(name, text, mode))
 				if a.status != b.Status || a.body != b.Body {
 					t.Errorf("%s: %d %.200q", name, a.status, a.body)
 				}

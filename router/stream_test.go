@@ -144,6 +144,8 @@ func TestRestoredArgumentsStayJSON(t *testing.T) {
 // orderly the connection was closed.
 func TestSilentEndIsNoEnd(t *testing.T) {
 	t.Parallel()
+	var now string
+	h := open(t, plan{noLocal: true, cloudServer: says("text/event-stream", func(body string) string { return fill(now, body) })})
 	second := `data: {"choices":[{"index":1,"delta":{"content":"b"},"finish_reason":null}]}` + "\n\n"
 	for name, raw := range map[string]string{
 		"nothing":                 "",
@@ -159,7 +161,7 @@ func TestSilentEndIsNoEnd(t *testing.T) {
 		"a piece that says error": delta(`{"tool_calls":[{"index":0,"function":{"arguments":"error"}}]}`),
 	} {
 		for _, text := range []string{"hello", "Write to " + email} {
-			h := open(t, plan{cloudServer: streams(raw), noLocal: true})
+			now = raw
 			a := h.post(user("gpt-x", text, stream, `"n":2,`))
 			if got := hear(t, a.body); got.errs != 1 || !strings.Contains(a.body, "upstream_interrupted") {
 				t.Errorf("%s: the stream ended without an error: %q", name, a.body)
@@ -171,6 +173,8 @@ func TestSilentEndIsNoEnd(t *testing.T) {
 // Signs of the end that servers give in their own way.
 func TestSoundEnds(t *testing.T) {
 	t.Parallel()
+	var now string
+	h := open(t, plan{noLocal: true, cloudServer: says("text/event-stream", func(body string) string { return fill(now, body) })})
 	second := `data: {"choices":[{"index":1,"delta":{},"finish_reason":"length"}]}` + "\n\n"
 	for name, raw := range map[string]string{
 		"finish and done":      delta(`{"content":"x"}`) + finished + done,
@@ -183,7 +187,7 @@ func TestSoundEnds(t *testing.T) {
 		"an error object":      delta(`{"content":"x"}`) + `data: {"error":{"message":"m"}}` + "\n\n",
 	} {
 		for _, text := range []string{"hello", "Write to " + email} {
-			h := open(t, plan{cloudServer: streams(raw), noLocal: true})
+			now = raw
 			a := h.post(user("gpt-x", text, stream))
 			if strings.Contains(a.body, "upstream_interrupted") {
 				t.Errorf("%s: taken for broken: %q", name, a.body)
@@ -198,6 +202,8 @@ func TestSoundEnds(t *testing.T) {
 // Mangled placeholders come back too; unknown ones stay.
 func TestMangledPlaceholders(t *testing.T) {
 	t.Parallel()
+	var now func(string) string
+	h := open(t, plan{noLocal: true, cloudServer: says("text/event-stream", func(body string) string { return now(body) })})
 	for name, mangle := range map[string]func(string) string{
 		"lower case":  strings.ToLower,
 		"escaped":     func(p string) string { return strings.Replace(p, "_", `\\_`, 1) },
@@ -208,13 +214,13 @@ func TestMangledPlaceholders(t *testing.T) {
 		"genitive":    func(p string) string { return p + "'s" },
 	} {
 		for _, n := range []int{1, 4, 100} {
-			h := open(t, plan{noLocal: true, cloudServer: says("text/event-stream", func(body string) string {
+			now = func(body string) string {
 				var b strings.Builder
 				for _, piece := range jsonPieces("to "+mangle(fill("@EMAIL@", body))+" and EMAIL_AAAAA.", n) {
 					b.WriteString(delta(`{"content":"` + piece + `"}`))
 				}
 				return b.String() + finished + done
-			})})
+			}
 			got := hear(t, h.post(user("gpt-x", "Write to "+email, stream)).body).choices[0].Content
 			if !strings.Contains(got, email) || !strings.HasSuffix(got, " and EMAIL_AAAAA.") {
 				t.Errorf("%s in pieces of %d: %q", name, n, got)
