@@ -24,6 +24,7 @@ type Options struct {
 // Checkpoint is an opened checkpoint. It is safe for concurrent use until it
 // is closed.
 type Checkpoint struct {
+	dir     string
 	config  Config
 	files   []*File
 	names   []string // of the files, in the order of Shards
@@ -51,7 +52,7 @@ func Open(dir string, o Options) (*Checkpoint, error) {
 		return nil, err
 	}
 	configOK := len(p.List) == 0
-	c := &Checkpoint{config: config, tensors: map[string]Tensor{}}
+	c := &Checkpoint{dir: dir, config: config, tensors: map[string]Tensor{}}
 	if err := c.mapShards(dir, p); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

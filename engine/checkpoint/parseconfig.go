@@ -187,6 +187,21 @@ func parseQuantization(top *object, layers int, p *Problems) {
 
 // checkDimensions notes dimensions that do not fit one another.
 func checkDimensions(c Config, p *Problems) {
+	for what, n := range map[string]int{
+		"hidden_size": c.HiddenSize, "vocab_size": c.VocabSize, "max_position_embeddings": c.MaxPositions,
+		"num_hidden_layers": c.NumLayers(), "num_attention_heads": c.NumHeads, "head_dim": c.HeadDim,
+		"linear_num_value_heads": c.LinearValueHeads, "linear_key_head_dim": c.LinearKeyDim,
+		"linear_value_head_dim": c.LinearValueDim, "linear_conv_kernel_dim": c.ConvKernel, "num_experts": c.NumExperts,
+		"num_experts_per_tok": c.ExpertsPerToken, "moe_intermediate_size": c.ExpertWidth,
+		"shared_expert_intermediate_size": c.SharedWidth,
+	} {
+		if n < 1 {
+			p.addf("config.json: %s is %d", what, n)
+		}
+	}
+	if c.RotaryDim < 2 || c.RotaryDim%2 != 0 || c.RotaryDim > c.HeadDim {
+		p.addf("config.json: %d rotary dimensions of head_dim %d", c.RotaryDim, c.HeadDim)
+	}
 	divides := func(what string, n, by int) {
 		if by == 0 || n%by != 0 {
 			p.addf("config.json: %s is %d, which %d does not divide", what, n, by)
