@@ -40,7 +40,7 @@ func (l layout) matrix(name string, bits int, shape ...int) bool {
 }
 
 // Tensors yields every tensor that a checkpoint with this configuration has,
-// in module order. Names outside it are errors, apart from those that begin
+// in the order in which the converter fills its shards. Names outside it are errors, apart from those that begin
 // with "vision_tower.".
 func (c Config) Tensors() iter.Seq[Spec] {
 	return func(yield func(Spec) bool) {
@@ -59,8 +59,8 @@ func (c Config) layer(l layout, name string, full bool) bool {
 	if full {
 		mixer = c.attention
 	}
-	return l.plain(name+"input_layernorm.weight", c.HiddenSize) &&
-		mixer(l, name) &&
+	return mixer(l, name) &&
+		l.plain(name+"input_layernorm.weight", c.HiddenSize) &&
 		l.plain(name+"post_attention_layernorm.weight", c.HiddenSize) &&
 		c.experts(l, name+"mlp.")
 }
@@ -68,13 +68,13 @@ func (c Config) layer(l layout, name string, full bool) bool {
 func (c Config) deltaNet(l layout, layer string) bool {
 	n := layer + "linear_attn."
 	values := c.LinearValueHeads * c.LinearValueDim
-	return l.matrix(n+"in_proj_qkv", WeightBits, c.ConvChannels(), c.HiddenSize) &&
+	return l.plain(n+"conv1d.weight", c.ConvChannels(), c.ConvKernel, 1) &&
+		l.matrix(n+"in_proj_qkv", WeightBits, c.ConvChannels(), c.HiddenSize) &&
 		l.matrix(n+"in_proj_z", WeightBits, values, c.HiddenSize) &&
 		l.matrix(n+"in_proj_b", WeightBits, c.LinearValueHeads, c.HiddenSize) &&
 		l.matrix(n+"in_proj_a", WeightBits, c.LinearValueHeads, c.HiddenSize) &&
-		l.plain(n+"conv1d.weight", c.ConvChannels(), c.ConvKernel, 1) &&
-		l.plain(n+"A_log", c.LinearValueHeads) &&
 		l.plain(n+"dt_bias", c.LinearValueHeads) &&
+		l.plain(n+"A_log", c.LinearValueHeads) &&
 		l.plain(n+"norm.weight", c.LinearValueDim) &&
 		l.matrix(n+"out_proj", WeightBits, c.HiddenSize, values)
 }
