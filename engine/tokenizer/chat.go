@@ -2,6 +2,8 @@ package tokenizer
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"unicode"
 
@@ -43,6 +45,17 @@ type Chat struct {
 	// NoReply leaves out the beginning of the assistant's next turn.
 	NoReply bool
 }
+
+// String prints counts only.
+func (c Chat) String() string {
+	return fmt.Sprintf("chat(%d messages, %d tools)", len(c.Messages), len(c.Tools))
+}
+
+// GoString is String.
+func (c Chat) GoString() string { return c.String() }
+
+// LogValue logs counts only.
+func (c Chat) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // Render writes the conversation as the model was trained to read it.
 func (c Chat) Render() (Prompt, error) {
@@ -267,6 +280,9 @@ func (r *renderer) put(c rendered) {
 // content renders and trims a message's content. With count set, pictures and
 // films are counted; the template renders some contents twice.
 func (r *renderer) content(m Message, count bool) (rendered, error) {
+	if m.unreadable != nil {
+		return nil, m.unreadable
+	}
 	if m.Parts == nil {
 		return rendered{{text: trim(m.Content)}}, nil
 	}

@@ -26,6 +26,10 @@ type Message struct {
 	Reasoning *string
 	// Calls are the tools an assistant called.
 	Calls []Call
+
+	// unreadable is why the content could not be parsed. The template would
+	// notice when it comes to the message, and so does Render.
+	unreadable error
 }
 
 // PartKind is what a part of a message's content is.

@@ -26,9 +26,7 @@ func ParseMessages(raw []byte) ([]Message, error) {
 	for i, in := range list {
 		m := &messages[i]
 		m.Role = in.Role
-		if err := m.parseContent(in.Content); err != nil {
-			return nil, err
-		}
+		m.unreadable = m.parseContent(in.Content)
 		if in.Reasoning.Kind() == '"' {
 			s, err := unquote(in.Reasoning)
 			if err != nil {
