@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -82,7 +83,15 @@ func Pull(ctx context.Context, dir string, m Manifest, h Hub) error {
 	}
 	defer unlock()
 	p := &puller{dir: dir, hub: h, fetcher: f, meter: newMeter(m.Bytes(), h.Progress)}
-	return p.run(ctx, m)
+	return diskError(p.run(ctx, m))
+}
+
+// diskError says what to do about a full disk.
+func diskError(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("the disk is full (what has arrived is kept: make room, and fetch again): %w", err)
+	}
+	return err
 }
 
 type puller struct {

@@ -481,3 +481,13 @@ func TestPullLock(t *testing.T) {
 	}
 	h.wantAll(t, dir)
 }
+
+func TestEnough(t *testing.T) {
+	t.Parallel()
+	if err := checkpoint.Enough(5, 5); err != nil {
+		t.Error(err)
+	}
+	if err := checkpoint.Enough(12_300_000_000, 20_429_000_000); err == nil || !strings.Contains(err.Error(), "12.3 GB free, 20.4 GB") {
+		t.Errorf("got %v", err)
+	}
+}
