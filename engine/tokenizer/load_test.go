@@ -94,25 +94,28 @@ func TestLoadRefuses(t *testing.T) {
 	good := string(smallFile(t))
 	// Each row is one change of a good file, and what must be said about it.
 	rows := map[string]struct{ old, with, want string }{
-		"another pattern":        {`[\\p{L}\\p{M}]+|\\p{N}|`, `\\p{L}+|\\p{N}|`, "splits in another way"},
-		"another normalizer":     {`"NFC"`, `"NFKC"`, "normalizer is not NFC"},
-		"a prefix space":         {`"add_prefix_space": false`, `"add_prefix_space": true`, "splits in another way"}, // in each step
-		"word pieces":            {`"BPE"`, `"WordPiece"`, "model is not BPE"},
-		"byte fallback":          {`"byte_fallback": false`, `"byte_fallback": true`, "unknown tokens"},
-		"merges ignored":         {`"ignore_merges": false`, `"ignore_merges": true`, "ignores merges"},
-		"dropout":                {`"dropout": null`, `"dropout": 0.1`, "dropout"},
-		"truncation":             {`"truncation": null`, `"truncation": {}`, "truncates"},
-		"a token that strips":    {`"lstrip": false`, `"lstrip": true`, "strips"},
-		"a merge of no tokens":   {`"merges": [`, `"merges": [["zz", "zz"],`, "merge 0"},
-		"a merge without a pair": {`"merges": [`, `"merges": ["zz",`, "not readable"},
-		"no byte":                {`"!": 33,`, ``, "no token for byte 0x21"},
-		"an id twice":            {`"!": 33,`, `"!": 34,`, "stands twice"},
-		"a huge id":              {`"!": 33,`, `"!": 1000000000,`, "beyond any vocabulary"},
-		"a negative id":          {`"!": 33,`, `"!": -5,`, "negative"},
-		"a foreign character":    {`"!": 33,`, `"!": 33, "世": 600,`, "byte alphabet"},
-		"a name twice":           {`"!": 33,`, `"!": 33, "!": 33,`, "not readable"},
-		"cut short":              {`"vocab"`, `"vocab`, "not readable"},
-		"a text twice":           {`"content": "<|im_end|>"`, `"content": "<|im_start|>"`, "text of another"},
+		"another pattern":         {`[\\p{L}\\p{M}]+|\\p{N}|`, `\\p{L}+|\\p{N}|`, "splits in another way"},
+		"another normalizer":      {`"NFC"`, `"NFKC"`, "normalizer is not NFC"},
+		"a prefix space":          {`"add_prefix_space": false`, `"add_prefix_space": true`, "splits in another way"}, // in each step
+		"word pieces":             {`"BPE"`, `"WordPiece"`, "model is not BPE"},
+		"byte fallback":           {`"byte_fallback": false`, `"byte_fallback": true`, "unknown tokens"},
+		"merges ignored":          {`"ignore_merges": false`, `"ignore_merges": true`, "ignores merges"},
+		"dropout":                 {`"dropout": null`, `"dropout": 0.1`, "dropout"},
+		"truncation":              {`"truncation": null`, `"truncation": {}`, "truncates"},
+		"a token that strips":     {`"lstrip": false`, `"lstrip": true`, "strips"},
+		"a merge of no tokens":    {`"merges": [`, `"merges": [["zz", "zz"],`, "merge 0"},
+		"a merge of half a token": {`"merges": [`, `"merges": [["a", "zz"],`, "merge 0"},
+		"a merge to no token":     {`"merges": [`, `"merges": [["Q", "Q"],`, "merge 0"},
+		"a merge twice":           {`"merges": [`, `"merges": [["Ġ", "t"],`, "stands twice"},
+		"a merge without a pair":  {`"merges": [`, `"merges": ["zz",`, "not readable"},
+		"no byte":                 {`"!": 33,`, ``, "no token for byte 0x21"},
+		"an id twice":             {`"!": 33,`, `"!": 34,`, "stands twice"},
+		"a huge id":               {`"!": 33,`, `"!": 1000000000,`, "beyond any vocabulary"},
+		"a negative id":           {`"!": 33,`, `"!": -5,`, "negative"},
+		"a foreign character":     {`"!": 33,`, `"!": 33, "世": 600,`, "byte alphabet"},
+		"a name twice":            {`"!": 33,`, `"!": 33, "!": 33,`, "not readable"},
+		"cut short":               {`"vocab"`, `"vocab`, "not readable"},
+		"a text twice":            {`"content": "<|im_end|>"`, `"content": "<|im_start|>"`, "text of another"},
 	}
 	for name, row := range rows {
 		n := 1
