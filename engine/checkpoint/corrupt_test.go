@@ -39,6 +39,12 @@ func replace(old, with string) func([]byte) []byte {
 	return func(b []byte) []byte { return []byte(strings.Replace(string(b), old, with, 1)) }
 }
 
+func rotary(part string) func([]byte) []byte {
+	return func(b []byte) []byte {
+		return []byte(strings.ReplaceAll(string(b), `"partial_rotary_factor": 0.25`, `"partial_rotary_factor": `+part))
+	}
+}
+
 // header changes the JSON header of a safetensors file and its length.
 func header(change func(string) string) func([]byte) []byte {
 	return func(b []byte) []byte {
@@ -112,6 +118,11 @@ func TestOpenRefuses(t *testing.T) {
 		"weights not renormalised":  {[]change{{"config.json", replace(`"num_experts": 4,`, `"num_experts": 4, "norm_topk_prob": false,`)}}, "norm_topk_prob is false"},
 		"other activation":          {[]change{{"config.json", replace(`"silu"`, `"gelu"`)}}, "hidden_act is \"gelu\""},
 		"other rope":                {[]change{{"config.json", replace(`"default"`, `"yarn"`)}}, "rope_type is \"yarn\""},
+		"odd rotary dimensions":     {[]change{{"config.json", rotary("0.0234375")}}, "not an even number of dimensions"},
+		"half a rotary dimension":   {[]change{{"config.json", rotary("0.2501")}}, "not an even number of dimensions"},
+		"no rotary dimensions":      {[]change{{"config.json", rotary("0.0")}}, "not an even number of dimensions"},
+		"rotary beyond the head":    {[]change{{"config.json", rotary("1.25")}}, "not an even number of dimensions"},
+		"rotary factors differ":     {[]change{{"config.json", replace(`"partial_rotary_factor": 0.25`, `"partial_rotary_factor": 0.5`)}}, "differs from the one in rope_parameters"},
 		"layer kinds":               {[]change{{"config.json", replace(`"full_attention"`, `"sliding_attention"`)}}, "neither full_attention nor linear_attention"},
 		"eos beyond vocabulary":     {[]change{{"config.json", replace("255", "256")}}, "outside the vocabulary"},
 		"gate of 4 bits":            {[]change{{"config.json", replace(`"bits": 8`, `"bits": 4`)}}, "is not 8 bits in groups of 64"},
