@@ -173,7 +173,7 @@ func TestOpenReportsAll(t *testing.T) {
 func TestOpenDimensions(t *testing.T) {
 	t.Parallel()
 	_, err := checkpoint.Open(tinyA, checkpoint.Options{})
-	for _, want := range []string{"hidden_size is 128, Qwen3.6-35B-A3B has 2048", "num_experts is 8", "num_hidden_layers is 4", "eos_token_id is [511 510]"} {
+	for _, want := range []string{"another model of the Qwen3.5 mixture-of-experts family", "hidden_size is 128, Qwen3.6-35B-A3B has 2048", "num_experts is 8", "num_hidden_layers is 4", "eos_token_id is [511 510]"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in the error: %v", want, err)
 		}

@@ -231,7 +231,13 @@ func checkDimensions(c Config, p *Problems) {
 // checkPinned notes each dimension that differs from Qwen3.6-35B-A3B's.
 func checkPinned(c Config, p *Problems) {
 	f := Full()
+	named := false
 	differ := func(key string, have, want any) {
+		if have != want && !named {
+			named = true
+			p.addf("it is another model of the Qwen3.5 mixture-of-experts family, or a part of one: %d layers of width %d with %d experts",
+				c.NumLayers(), c.HiddenSize, c.NumExperts)
+		}
 		if have != want {
 			p.addf("config.json: %s is %v, Qwen3.6-35B-A3B has %v", key, have, want)
 		}
