@@ -16,7 +16,8 @@ import (
 
 var typed = []jsontext.Value{jsontext.Value(`{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{
 	"s":{"type":"string"},"i":{"type":"integer"},"n":{"type":"number"},"b":{"type":"boolean"},"o":{"type":"object"},"l":{"type":"array"},
-	"sn":{"type":["string","null"]},"e":{"enum":["1","2"]},"any":{},"u":{"anyOf":[{"type":"integer"},{"type":"null"}]}}}}}`)}
+	"sn":{"type":["string","null"]},"e":{"enum":["1","2"]},"any":{},"u":{"anyOf":[{"type":"integer"},{"type":"null"}]},
+	"c":{"const":"5"},"w":{"oneOf":[{"type":"boolean"},{"const":"1"}]}}}}}`)}
 
 // read runs ids through a Reply, each event on its own.
 func read(tok *tokenizer.Tokenizer, o tokenizer.ReplyOptions, ids []int32, cut bool) []tokenizer.Event {
@@ -67,6 +68,9 @@ func TestReply(t *testing.T) {
 		"null where it is allowed":          {false, open + param("sn", "null") + param("u", "None") + shut, one(`{"sn":null,"u":null}`)},
 		"strings where null is allowed":     {false, open + param("sn", "nullable") + param("u", "7") + shut, one(`{"sn":"nullable","u":7}`)},
 		"enumerated strings":                {false, open + param("e", "1") + shut, one(`{"e":"1"}`)},
+		"a constant string":                 {false, open + param("c", "5") + shut, one(`{"c":"5"}`)},
+		"one of several":                    {false, open + param("w", "1") + shut, one(`{"w":"1"}`)},
+		"another of several":                {false, open + param("w", "false") + shut, one(`{"w":false}`)},
 		"a schema that says nothing":        {false, open + param("any", "[1]") + shut, one(`{"any":[1]}`)},
 		"not described":                     {false, open + param("z", "007") + shut, one(`{"z":"007"}`)},
 		"no integer: the text is kept":      {false, open + param("i", "twelve") + shut, one(`{"i":"twelve"}`)},
