@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"math"
+
+	"weir/engine/cpu"
+)
+
+// attend is the mixer of every fourth layer: softmax attention of grouped
+// heads, each output gated.
+func (s *step) attend(w *cpu.Worker, l *attentionWeights, layer int) {
+	d := s.dims
+	s.apply(w, s.q, &l.q, s.in) // [T, heads, query and gate]
+	s.apply(w, s.kNew, &l.k, s.in)
+	s.apply(w, s.vNew, &l.v, s.in)
+	w.Sync()
+	s.place(w, l, layer)
+	w.Sync()
+	lo, hi := w.Share(s.n*d.heads, 1)
+	for i := lo; i < hi; i++ {
+		s.attendHead(w, layer, i/d.heads, i%d.heads)
+	}
+	w.Sync()
+	s.fill(w, s.attendIn, s.mixed, d.queries())
+	s.project(w, &l.out, s.attendIn)
+}
+
+// place norms and turns the queries and keys, and stores keys and values.
+func (s *step) place(w *cpu.Worker, l *attentionWeights, layer int) {
+	d := s.dims
+	D := d.headDim
+	lo, hi := w.Share(s.n, 1)
+	for t := lo; t < hi; t++ {
+		for h := range d.heads {
+			q := s.q[(t*d.heads+h)*2*D:][:D]
+			s.k.RMSNorm(q, q, l.qNorm, d.eps)
+			s.rotate(t, q)
+		}
+		for h := range d.kvHeads {
+			key, value := s.state.kvRow(layer, s.state.length+t, h)
+			s.k.RMSNorm(key, s.kNew[(t*d.kvHeads+h)*D:][:D], l.kNorm, d.eps)
+			s.rotate(t, key)
+			copy(value, s.vNew[(t*d.kvHeads+h)*D:][:D])
+		}
+	}
+}
+
+// attendHead is one query head of one token over all positions up to its own.
+func (s *step) attendHead(w *cpu.Worker, layer, t, h int) {
+	d := s.dims
+	D := d.headDim
+	q, gate := s.q[(t*d.heads+h)*2*D:][:D], s.q[(t*d.heads+h)*2*D+D:][:D]
+	out := s.mixed[t*d.queries()+h*D:][:D]
+	scale := float32(1 / math.Sqrt(float64(D)))
+	var a cpu.Attention
+	a.Begin(out)
+	for lo, end := 0, s.state.length+t+1; lo < end; lo += pageTokens {
+		n := min(pageTokens, end-lo)
+		keys, values := s.state.kvRows(layer, lo, h/(d.heads/d.kvHeads), n)
+		a.Add(s.k, out, q, keys, values, s.local[w.ID].scores, n, scale)
+	}
+	a.End(out)
+	for i, g := range gate {
+		out[i] *= cpu.Sigmoid(g)
+	}
+}
+
+// turn computes the angles of the step's positions, one pair of sine and
+// cosine for each two rotary dimensions. Text has one position for all three
+// of the model's axes, so the sections of its rotary embedding do not matter.
+func (s *step) turn() {
+	half := s.dims.rotary / 2
+	for t := range s.n {
+		pos := float32(s.state.length + t)
+		for j := range half {
+			freq := float32(1 / math.Pow(s.dims.theta, float64(2*j)/float64(s.dims.rotary)))
+			sin, cos := math.Sincos(float64(pos * freq))
+			s.sin[t*half+j], s.cos[t*half+j] = float32(sin), float32(cos)
+		}
+	}
+}
+
+// rotate turns the first rotary dimensions of x to the position of token t:
+// dimension j with j+half.
+func (s *step) rotate(t int, x []float32) {
+	half := s.dims.rotary / 2
+	sin, cos := s.sin[t*half:(t+1)*half], s.cos[t*half:(t+1)*half]
+	for j := range half {
+		a, b := x[j], x[j+half]
+		x[j], x[j+half] = a*cos[j]-b*sin[j], b*cos[j]+a*sin[j]
+	}
+}

@@ -1,0 +1,30 @@
+//go:build !amd64
+
+package cpu
+
+func best() Level { return Plain }
+
+func (k Kernels) wide(int) int { return 0 }
+
+func (k Kernels) mulVector([]float32, int, *Matrix, int, int, *Input, int, int) bool { return false }
+
+func (k Kernels) quantize(f []float32, q []int8, qs, qsum, sum []float32, groups int) {
+	quantizePlain(f, q, qs, qsum, sum, groups)
+}
+
+// The rest is never reached, since wide is zero.
+
+func (k Kernels) dot(a, b []float32) float32 { panic("cpu: no vector kernels") }
+
+func (k Kernels) blend(out, p, rows []float32) { panic("cpu: no vector kernels") }
+
+func (k Kernels) addScaled(y, x []float32, w float32) { panic("cpu: no vector kernels") }
+
+func (k Kernels) conv4(dst []float32, r, w *[4][]float32) { panic("cpu: no vector kernels") }
+
+func (k Kernels) siluMul(dst, gate, x []float32) { panic("cpu: no vector kernels") }
+
+func (k Kernels) exp(x []float32, top float32) float32             { panic("cpu: no vector kernels") }
+func (k Kernels) delta(_, _, _, _, _ []float32, _, _ float32) bool { return false }
+
+func pause() {}
