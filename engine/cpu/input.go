@@ -28,68 +28,54 @@ type Input struct {
 	Cap  int // vectors there is room for
 	Cols int
 
-	f    []float32 // natural order, for 8-bit matrices
-	fsum []float32 // sum of each group of f
-	p    []float32 // Float32 order
-	q    []int8    // Int8 order
-	qs   []float32 // scale of each group of q
-	qsum []float32 // sum of each group of q, times its scale
+	f []float32 // natural order, for 8-bit matrices
+	p []float32 // Float32 order
+	q []qblock  // Int8 order
 
-	stride, groups int // of one vector, padded to a whole block
+	stride, blocks int // columns and blocks of one vector, padded to whole blocks
+}
+
+// qblock is a block of columns in 8 bits with, for each of its groups, the
+// scale and the sum of codes times scale. Kernels read it as it lies here.
+type qblock struct {
+	code  [block]int8
+	scale [block / Group]float32
+	sum   [block / Group]float32
 }
 
 // NewInput makes room for vectors of cols columns.
 func NewInput(form Form, capacity, cols int) *Input {
 	in := &Input{Form: form, Cap: capacity, Cols: cols}
-	in.stride = (cols + block - 1) / block * block
-	in.groups = in.stride / Group
+	in.blocks = (cols + block - 1) / block
+	in.stride = in.blocks * block
 	in.f = make([]float32, capacity*in.stride)
-	in.fsum = make([]float32, capacity*in.groups)
 	if form == Float32 {
 		in.p = make([]float32, capacity*in.stride)
 		return in
 	}
-	in.q = make([]int8, capacity*in.stride)
-	in.qs = make([]float32, capacity*in.groups)
-	in.qsum = make([]float32, capacity*in.groups)
+	in.q = make([]qblock, capacity*in.blocks)
 	return in
 }
 
-// Copy makes vector t of in the same as vector s of from, which has its shape.
+// Copy makes vector t of in the same as vector s of from, which has its shape,
+// for 4-bit matrices alone.
 func (in *Input) Copy(t int, from *Input, s int) {
-	n, g := in.stride, in.groups
-	copy(in.fsum[t*g:(t+1)*g], from.fsum[s*g:])
 	if in.Form == Float32 {
-		copy(in.p[t*n:(t+1)*n], from.p[s*n:])
+		copy(in.p[t*in.stride:(t+1)*in.stride], from.p[s*in.stride:])
 		return
 	}
-	copy(in.q[t*n:(t+1)*n], from.q[s*n:])
-	copy(in.qs[t*g:(t+1)*g], from.qs[s*g:])
-	copy(in.qsum[t*g:(t+1)*g], from.qsum[s*g:])
+	copy(in.q[t*in.blocks:(t+1)*in.blocks], from.q[s*in.blocks:])
 }
 
 // Set makes x vector t of in.
 func (k Kernels) Set(in *Input, t int, x []float32) {
 	f := in.f[t*in.stride : (t+1)*in.stride]
 	copy(f, x[:in.Cols])
-	sum := in.fsum[t*in.groups : (t+1)*in.groups]
 	if in.Form == Float32 {
-		sumPlain(f, sum, in.Cols/Group)
 		spread(f, in.p[t*in.stride:(t+1)*in.stride], in.Cols)
 		return
 	}
-	k.quantize(f, in.q[t*in.stride:(t+1)*in.stride], in.qs[t*in.groups:(t+1)*in.groups],
-		in.qsum[t*in.groups:(t+1)*in.groups], sum, in.Cols/Group)
-}
-
-func sumPlain(f, sum []float32, groups int) {
-	for g := range groups {
-		s := float32(0)
-		for _, v := range f[g*Group : (g+1)*Group] {
-			s += v
-		}
-		sum[g] = s
-	}
+	k.quantize(f, in.q[t*in.blocks:(t+1)*in.blocks], in.Cols/Group)
 }
 
 // spread puts columns into Float32 order.
@@ -103,25 +89,25 @@ func spread(f, p []float32, cols int) {
 
 // quantizePlain rounds each group to 8 bits: scale max|x|/127, codes to the
 // nearest, halves to even.
-func quantizePlain(f []float32, q []int8, qs, qsum, sum []float32, groups int) {
+func quantizePlain(f []float32, q []qblock, groups int) {
 	for g := range groups {
-		x := f[g*Group : (g+1)*Group]
-		top, s := float32(0), float32(0)
+		x, b := f[g*Group:(g+1)*Group], &q[g/8]
+		top := float32(0)
 		for _, v := range x {
 			top = max(top, v, -v)
-			s += v
 		}
-		scale, inv := top/127, float32(0)
+		inv := float32(0)
 		if top > 0 {
 			inv = 127 / top
 		}
-		at := q[g/2*128+g%2*32:]
+		at := b.code[g%8/2*128+g%2*32:]
 		total := int32(0)
 		for i, v := range x {
 			c := int32(math.RoundToEven(float64(v * inv)))
 			at[i%2*64+i/2] = int8(c)
 			total += c
 		}
-		qs[g], qsum[g], sum[g] = scale, float32(total)*scale, s
+		b.scale[g%8] = top / 127
+		b.sum[g%8] = float32(total) * b.scale[g%8]
 	}
 }

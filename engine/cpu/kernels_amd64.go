@@ -1,28 +1,161 @@
 package cpu
 
-func best() Level { return Plain }
+import (
+	"unsafe"
 
-func (k Kernels) wide(int) int { return 0 }
+	"golang.org/x/sys/cpu"
+)
 
-func (k Kernels) mulVector([]float32, int, *Matrix, int, int, *Input, int, int) bool { return false }
+//go:generate go run ./asmgen kernels_amd64.s
 
-func (k Kernels) quantize(f []float32, q []int8, qs, qsum, sum []float32, groups int) {
-	quantizePlain(f, q, qs, qsum, sum, groups)
+func best() Level {
+	x := &cpu.X86
+	switch {
+	case x.HasAVX512F && x.HasAVX512BW && x.HasAVX512VL && x.HasAVX512DQ && x.HasAVX512VNNI && x.HasFMA:
+		return AVX512
+	case x.HasAVX2 && x.HasFMA:
+		return AVX2
+	}
+	return Plain
 }
 
-// The rest is never reached, since wide is zero.
+// wide is how many of n elements the vector kernels take: whole vectors.
+func (k Kernels) wide(n int) int {
+	if k.level == AVX512 {
+		return n &^ 15
+	}
+	return 0
+}
 
-func (k Kernels) dot(a, b []float32) float32 { panic("cpu: no vector kernels") }
+// matrixKernel multiplies rows of a matrix with as many vectors as it is for.
+// blocks and tail are the whole blocks of a row and the groups after them,
+// strides are bytes from one vector to the next and from one's product to the
+// next one's.
+type matrixKernel = func(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr)
 
-func (k Kernels) blend(out, p, rows []float32) { panic("cpu: no vector kernels") }
+// rowBlock is how many rows meet a group of vectors before the next group
+// comes: 32 KiB of codes at most, so that both stay in the first-level cache.
+const rowBlock = 16
 
-func (k Kernels) addScaled(y, x []float32, w float32) { panic("cpu: no vector kernels") }
+func (k Kernels) mulVector(y []float32, stride int, m *Matrix, lo, hi int, in *Input, t0, t1 int) bool {
+	if k.level != AVX512 {
+		return false
+	}
+	rows := rowBlock
+	if t1-t0 == 1 {
+		rows = hi - lo // one stream over the weights
+	}
+	for r := lo; r < hi; r += rows {
+		n := min(rows, hi-r)
+		for t := t0; t < t1; {
+			t += k.mulSome(y[(t-t0)*stride+r-lo:], stride, m, r, n, in, t, t1-t)
+		}
+	}
+	return true
+}
 
-func (k Kernels) conv4(dst []float32, r, w *[4][]float32) { panic("cpu: no vector kernels") }
+// mulSome multiplies n rows from r with up to left vectors from t, and returns
+// with how many.
+func (k Kernels) mulSome(y []float32, stride int, m *Matrix, r, n int, in *Input, t, left int) int {
+	var (
+		kernel  matrixKernel
+		vectors int
+		x       unsafe.Pointer
+		gap     uintptr
+	)
+	groups := m.Cols / Group
+	blocks, tail := groups/8, groups%8
+	switch {
+	case m.Bits == 8:
+		kernel, vectors = q8flt512(left)
+		x, gap = unsafe.Pointer(&in.f[t*in.stride]), uintptr(4*in.stride)
+		blocks, tail = groups, 0
+	case in.Form == Float32:
+		kernel, vectors = q4flt512(left)
+		x, gap = unsafe.Pointer(&in.p[t*in.stride]), uintptr(4*in.stride)
+	default:
+		kernel, vectors = q4int512(left)
+		x, gap = unsafe.Pointer(&in.q[t*in.blocks]), unsafe.Sizeof(qblock{})*uintptr(in.blocks)
+	}
+	rb, sb := m.rowBytes(), m.scaleBytes()
+	kernel(&m.W[r*rb], &m.Scales[r*sb], &m.Biases[r*sb], blocks, tail, n, x, gap, &y[0], uintptr(4*stride))
+	return vectors
+}
 
-func (k Kernels) siluMul(dst, gate, x []float32) { panic("cpu: no vector kernels") }
+// The kernels for the most vectors of those that are left.
 
-func (k Kernels) exp(x []float32, top float32) float32             { panic("cpu: no vector kernels") }
-func (k Kernels) delta(_, _, _, _, _ []float32, _, _ float32) bool { return false }
+func q4int512(left int) (matrixKernel, int) {
+	switch {
+	case left >= 8:
+		return q4int512x8, 8
+	case left >= 4:
+		return q4int512x4, 4
+	case left >= 2:
+		return q4int512x2, 2
+	}
+	return q4int512x1, 1
+}
 
-func pause() {}
+func q4flt512(left int) (matrixKernel, int) {
+	switch {
+	case left >= 4:
+		return q4flt512x4, 4
+	case left >= 2:
+		return q4flt512x2, 2
+	}
+	return q4flt512x1, 1
+}
+
+func q8flt512(left int) (matrixKernel, int) {
+	switch {
+	case left >= 4:
+		return q8flt512x4, 4
+	case left >= 2:
+		return q8flt512x2, 2
+	}
+	return q8flt512x1, 1
+}
+
+func (k Kernels) quantize(f []float32, q []qblock, groups int) {
+	if k.level == AVX512 {
+		quantize512(&f[0], &q[0], groups)
+		return
+	}
+	quantizePlain(f, q, groups)
+}
+
+// What follows is called with whole vectors only, see wide.
+
+func (k Kernels) dot(a, b []float32) float32 { return dot512(&a[0], &b[0], len(a)) }
+
+func (k Kernels) blend(out, p, rows []float32) {
+	if len(p) > 0 {
+		blend512(&out[0], len(out), &p[0], len(p), &rows[0])
+	}
+}
+
+func (k Kernels) addScaled(y, x []float32, w float32) { addScaled512(&y[0], &x[0], len(y), w) }
+
+func (k Kernels) conv4(dst []float32, r, w *[4][]float32) { conv512(&dst[0], len(dst), r, w) }
+
+func (k Kernels) siluMul(dst, gate, x []float32) { siluMul512(&dst[0], &gate[0], &x[0], len(dst)) }
+
+func (k Kernels) exp(x []float32, top float32) float32 { return exp512(&x[0], len(x), top) }
+
+// delta takes the columns of the state in stripes that fit the registers.
+func (k Kernels) delta(out, s, key, q, v []float32, decay, beta float32) bool {
+	if k.level != AVX512 {
+		return false
+	}
+	stride := uintptr(4 * len(v))
+	for c := 0; c < len(v); {
+		if len(v)-c >= 128 {
+			delta512x8(&s[c], stride, &key[0], &q[0], len(key), &v[c], &out[c], decay, beta)
+			c += 128
+			continue
+		}
+		delta512x1(&s[c], stride, &key[0], &q[0], len(key), &v[c], &out[c], decay, beta)
+		c += 16
+	}
+	return true
+}

@@ -8,8 +8,8 @@ func (k Kernels) wide(int) int { return 0 }
 
 func (k Kernels) mulVector([]float32, int, *Matrix, int, int, *Input, int, int) bool { return false }
 
-func (k Kernels) quantize(f []float32, q []int8, qs, qsum, sum []float32, groups int) {
-	quantizePlain(f, q, qs, qsum, sum, groups)
+func (k Kernels) quantize(f []float32, q []qblock, groups int) {
+	quantizePlain(f, q, groups)
 }
 
 // The rest is never reached, since wide is zero.

@@ -4,9 +4,9 @@ package cpu
 // vector t and row r goes to y[(t-t0)*stride+r-lo]. The bits of a product
 // depend on its row and its vector alone.
 //
-// Per vector and 64 columns: scale * sum(code*x) + bias * sum(x). 16 running
-// sums hold what 16 lanes of a vector register would, so all levels add in the
-// same order.
+// 16 running sums hold what 16 lanes of a vector register would, so all levels
+// add in the same order. In 8 bits, per vector and [Group] of columns:
+// scale*sum(code*x) + bias*sum(x).
 func (k Kernels) Mul(y []float32, stride int, m *Matrix, lo, hi int, in *Input, t0, t1 int) {
 	if lo >= hi || t0 >= t1 {
 		return
@@ -22,15 +22,15 @@ func (k Kernels) Mul(y []float32, stride int, m *Matrix, lo, hi int, in *Input, 
 	for r := lo; r < hi; r++ {
 		w, sc, bi := m.W[r*rb:(r+1)*rb], m.Scales[r*sb:(r+1)*sb], m.Biases[r*sb:(r+1)*sb]
 		for t := t0; t < t1; t++ {
-			x, g := t*in.stride, t*in.groups
+			x := t * in.stride
 			at := &y[(t-t0)*stride+r-lo]
 			switch {
 			case m.Bits == 8:
-				*at = dotQ8Float(w, sc, bi, in.f[x:], in.fsum[g:])
+				*at = dotQ8Float(w, sc, bi, in.f[x:])
 			case in.Form == Float32:
-				*at = dotQ4Float(w, sc, bi, in.p[x:], in.fsum[g:])
+				*at = dotQ4Float(w, sc, bi, in.p[x:])
 			default:
-				*at = dotQ4Int(w, sc, bi, in.q[x:], in.qs[g:], in.qsum[g:])
+				*at = dotQ4Int(w, sc, bi, in.q[t*in.blocks:])
 			}
 		}
 	}
@@ -38,13 +38,6 @@ func (k Kernels) Mul(y []float32, stride int, m *Matrix, lo, hi int, in *Input, 
 
 // lanes are the running sums of one product.
 type lanes [16]float32
-
-// bias adds bias*sum of the up to eight groups of a block, one to a lane.
-func (a *lanes) bias(bi []byte, sum []float32, b, groups int) {
-	for g := b; g < min(b+8, groups); g++ {
-		a[g-b] = fma(bfloat(bi[2*g:]), sum[g], a[g-b])
-	}
-}
 
 // total folds the lanes in halves, as the kernels do.
 func (a *lanes) total() float32 {
@@ -56,15 +49,26 @@ func (a *lanes) total() float32 {
 	return a[0]
 }
 
-func dotQ4Int(w, sc, bi []byte, q []int8, qs, qsum []float32) float32 {
+// plus folds both sums into one number.
+func (a *lanes) plus(b *lanes) float32 {
+	for i := range a {
+		a[i] += b[i]
+	}
+	return a.total()
+}
+
+func dotQ4Int(w, sc, bi []byte, q []qblock) float32 {
 	var acc lanes
 	groups := len(sc) / 2
 	for g := range groups {
-		if g%8 == 0 {
-			acc.bias(bi, qsum, g, groups)
+		b := &q[g/8]
+		if g%8 == 0 { // the biases of a block come first, one to a lane
+			for i := range min(8, groups-g) {
+				acc[i] = fma(bfloat(bi[2*(g+i):]), b.sum[i], acc[i])
+			}
 		}
-		x := q[g/2*128+g%2*32:]
-		s := bfloat(sc[2*g:]) * qs[g]
+		x := b.code[g%8/2*128+g%2*32:]
+		s := bfloat(sc[2*g:]) * b.scale[g%8]
 		for l := range 8 {
 			d := int32(0)
 			for i := 4 * l; i < 4*l+4; i++ {
@@ -77,42 +81,36 @@ func dotQ4Int(w, sc, bi []byte, q []int8, qs, qsum []float32) float32 {
 	return acc.total()
 }
 
-func dotQ4Float(w, sc, bi []byte, p, sum []float32) float32 {
-	var acc lanes
-	groups := len(sc) / 2
-	for g := range groups {
-		if g%8 == 0 {
-			acc.bias(bi, sum, g, groups)
-		}
+// dotQ4Float adds weight*x with the weight made first, as the reference does:
+// taking the bias out of the sum would lose the digits in which scale*sum(code*x)
+// and bias*sum(x) cancel. Even and odd columns have sums of their own.
+func dotQ4Float(w, sc, bi []byte, p []float32) float32 {
+	var even, odd lanes
+	for g := range len(sc) / 2 {
 		x := p[g/2*128+g%2*8:]
-		s := bfloat(sc[2*g:])
+		s, b := bfloat(sc[2*g:]), bfloat(bi[2*g:])
 		for l := range 8 {
-			d := float32(0)
-			for j := range 8 {
-				c := w[g*32+4*l+j/2] >> (j % 2 * 4) & 15
-				d = fma(float32(c), x[16*j+l], d)
+			for j := 0; j < 8; j += 2 {
+				c := w[g*32+4*l+j/2]
+				even[g%2*8+l] = fma(fma(float32(c&15), s, b), x[16*j+l], even[g%2*8+l])
+				odd[g%2*8+l] = fma(fma(float32(c>>4), s, b), x[16*j+16+l], odd[g%2*8+l])
 			}
-			acc[g%2*8+l] = fma(d, s, acc[g%2*8+l])
 		}
 	}
-	return acc.total()
+	return even.plus(&odd)
 }
 
-func dotQ8Float(w, sc, bi []byte, f, sum []float32) float32 {
-	var acc lanes
-	groups := len(sc) / 2
-	for g := range groups {
-		if g%8 == 0 {
-			acc.bias(bi, sum, g, groups)
-		}
-		s := bfloat(sc[2*g:])
-		for l := range acc {
-			d := float32(0)
-			for i := g*Group + l; i < (g+1)*Group; i += 16 {
-				d = fma(float32(w[i]), f[i], d)
+// dotQ8Float does the same for 8 bits, with runs of 16 columns taking turns.
+func dotQ8Float(w, sc, bi []byte, f []float32) float32 {
+	var even, odd lanes
+	for g := range len(sc) / 2 {
+		s, b := bfloat(sc[2*g:]), bfloat(bi[2*g:])
+		for i := g * Group; i < (g+1)*Group; i += 32 {
+			for l := range even {
+				even[l] = fma(fma(float32(w[i+l]), s, b), f[i+l], even[l])
+				odd[l] = fma(fma(float32(w[i+16+l]), s, b), f[i+16+l], odd[l])
 			}
-			acc[l] = fma(d, s, acc[l])
 		}
 	}
-	return acc.total()
+	return even.plus(&odd)
 }
