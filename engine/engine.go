@@ -26,6 +26,8 @@ type Options struct {
 	// Chunk is how many tokens of a prompt are computed together; zero is 512.
 	// It changes memory and speed, never a result.
 	Chunk int
+	// CacheBytes bounds the prefix cache; zero is 1 GiB, negative turns it off.
+	CacheBytes int64
 	// AnySize lets in a checkpoint of the same architecture with other
 	// dimensions than the pinned model's.
 	AnySize bool
@@ -41,6 +43,7 @@ type Engine struct {
 	task       func(*cpu.Worker) // step.forward, bound once: binding allocates
 	chunk      int
 	maxContext int
+	cache      *cache
 	turn       chan struct{} // who takes its one token may compute
 	closed     chan struct{}
 	close      sync.Once
@@ -85,9 +88,13 @@ func newEngine(file *checkpoint.Checkpoint, o Options) (*Engine, error) {
 	e.pool = cpu.NewPool(o.Threads)
 	e.step = newStep(&e.dims, w, kernels, form, e.chunk, e.pool.Size())
 	e.task = e.step.forward
+	e.cache = newCache(&e.dims, cmp.Or(o.CacheBytes, defaultCache))
 	e.turn <- struct{}{}
 	return e, nil
 }
+
+// defaultCache holds some fifteen states of the real model, and their pages.
+const defaultCache = 1 << 30
 
 // defaultChunk is long enough that each expert's weights, read once a chunk,
 // meet some 16 tokens, and short enough that scratch stays under 200 MB.

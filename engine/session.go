@@ -119,14 +119,19 @@ func (s *Session) check(tokens []int32) error {
 	if s.broken {
 		return ErrBroken
 	}
+	return s.e.check(tokens, s.state.length)
+}
+
+// check refuses tokens that cannot come after length others.
+func (e *Engine) check(tokens []int32, length int) error {
 	if len(tokens) == 0 {
 		return fmt.Errorf("extend by nothing: %w", ErrToken)
 	}
-	if len(tokens) > s.e.maxContext-s.state.length {
-		return fmt.Errorf("%d tokens after %d of at most %d: %w", len(tokens), s.state.length, s.e.maxContext, ErrContext)
+	if len(tokens) > e.maxContext-length {
+		return fmt.Errorf("%d tokens after %d of at most %d: %w", len(tokens), length, e.maxContext, ErrContext)
 	}
 	for i, t := range tokens {
-		if t < 0 || int(t) >= s.e.dims.vocab {
+		if t < 0 || int(t) >= e.dims.vocab {
 			return fmt.Errorf("token %d of %d: %w", i, len(tokens), ErrToken)
 		}
 	}
