@@ -89,7 +89,7 @@ func TestSessionsTakeTurns(t *testing.T) {
 	want := make([][]float32, 4)
 	for i := range want {
 		s := e.NewSession()
-		extend(t, s, someTokens(40 + i))
+		extend(t, s, someTokens(40+i))
 		want[i] = slices.Clone(s.Logits())
 	}
 	for i := range want {
