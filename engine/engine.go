@@ -19,8 +19,9 @@ type Options struct {
 	// Exact keeps activations in float32: about half as fast, and what
 	// references are compared with. Otherwise they meet 4-bit weights in 8 bits.
 	Exact bool
-	// Plain forbids vector instructions.
-	Plain bool
+	// Kernels names the instructions to use, as [cpu.Level] does: "plain",
+	// "avx2" or "avx512". Empty is the best this processor has.
+	Kernels string
 	// MaxContext bounds a session's tokens; zero is the model's own limit.
 	MaxContext int
 	// Chunk is how many tokens of a prompt are computed together; zero is 512.
@@ -78,10 +79,11 @@ func newEngine(file *checkpoint.Checkpoint, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	kernels, form := cpu.Best(), cpu.Int8
-	if o.Plain {
-		kernels = cpu.Kernels{}
+	kernels, err := cpu.Named(o.Kernels)
+	if err != nil {
+		return nil, err
 	}
+	form := cpu.Int8
 	if o.Exact {
 		form = cpu.Float32
 	}

@@ -19,9 +19,10 @@ func best() Level {
 	return Plain
 }
 
-// wide is how many of n elements the vector kernels take: whole vectors.
-func (k Kernels) wide(n int) int {
-	if k.level == AVX512 {
+// wide is how many of n elements the vector kernels take that are there from a
+// level on: runs of 16, whatever the width of registers.
+func (k Kernels) wide(n int, from Level) int {
+	if k.level >= from {
 		return n &^ 15
 	}
 	return 0
@@ -38,7 +39,7 @@ type matrixKernel = func(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Point
 const rowBlock = 16
 
 func (k Kernels) mulVector(y []float32, stride int, m *Matrix, lo, hi int, in *Input, t0, t1 int) bool {
-	if k.level != AVX512 {
+	if k.level == Plain || k.level == AVX2 && m.Bits == 4 && m.Cols%block != 0 {
 		return false
 	}
 	rows := rowBlock
@@ -67,14 +68,14 @@ func (k Kernels) mulSome(y []float32, stride int, m *Matrix, r, n int, in *Input
 	blocks, tail := groups/8, groups%8
 	switch {
 	case m.Bits == 8:
-		kernel, vectors = q8flt512(left)
+		kernel, vectors = k.q8flt(left)
 		x, gap = unsafe.Pointer(&in.f[t*in.stride]), uintptr(4*in.stride)
 		blocks, tail = groups, 0
 	case in.Form == Float32:
-		kernel, vectors = q4flt512(left)
+		kernel, vectors = k.q4flt(left)
 		x, gap = unsafe.Pointer(&in.p[t*in.stride]), uintptr(4*in.stride)
 	default:
-		kernel, vectors = q4int512(left)
+		kernel, vectors = k.q4int(left)
 		x, gap = unsafe.Pointer(&in.q[t*in.blocks]), unsafe.Sizeof(qblock{})*uintptr(in.blocks)
 	}
 	rb, sb := m.rowBytes(), m.scaleBytes()
@@ -84,8 +85,12 @@ func (k Kernels) mulSome(y []float32, stride int, m *Matrix, r, n int, in *Input
 
 // The kernels for the most vectors of those that are left.
 
-func q4int512(left int) (matrixKernel, int) {
+func (k Kernels) q4int(left int) (matrixKernel, int) {
 	switch {
+	case k.level == AVX2 && left >= 4:
+		return q4int256x4, 4
+	case k.level == AVX2:
+		return q4int256x1, 1
 	case left >= 8:
 		return q4int512x8, 8
 	case left >= 4:
@@ -96,8 +101,12 @@ func q4int512(left int) (matrixKernel, int) {
 	return q4int512x1, 1
 }
 
-func q4flt512(left int) (matrixKernel, int) {
+func (k Kernels) q4flt(left int) (matrixKernel, int) {
 	switch {
+	case k.level == AVX2 && left >= 2:
+		return q4flt256x2, 2
+	case k.level == AVX2:
+		return q4flt256x1, 1
 	case left >= 4:
 		return q4flt512x4, 4
 	case left >= 2:
@@ -106,8 +115,12 @@ func q4flt512(left int) (matrixKernel, int) {
 	return q4flt512x1, 1
 }
 
-func q8flt512(left int) (matrixKernel, int) {
+func (k Kernels) q8flt(left int) (matrixKernel, int) {
 	switch {
+	case k.level == AVX2 && left >= 2:
+		return q8flt256x2, 2
+	case k.level == AVX2:
+		return q8flt256x1, 1
 	case left >= 4:
 		return q8flt512x4, 4
 	case left >= 2:
@@ -126,15 +139,30 @@ func (k Kernels) quantize(f []float32, q []qblock, groups int) {
 
 // What follows is called with whole vectors only, see wide.
 
-func (k Kernels) dot(a, b []float32) float32 { return dot512(&a[0], &b[0], len(a)) }
+func (k Kernels) dot(a, b []float32) float32 {
+	if k.level == AVX2 {
+		return dot256(&a[0], &b[0], len(a))
+	}
+	return dot512(&a[0], &b[0], len(a))
+}
 
 func (k Kernels) blend(out, p, rows []float32) {
-	if len(p) > 0 {
+	switch {
+	case len(p) == 0:
+	case k.level == AVX2:
+		blend256(&out[0], len(out), &p[0], len(p), &rows[0])
+	default:
 		blend512(&out[0], len(out), &p[0], len(p), &rows[0])
 	}
 }
 
-func (k Kernels) addScaled(y, x []float32, w float32) { addScaled512(&y[0], &x[0], len(y), w) }
+func (k Kernels) addScaled(y, x []float32, w float32) {
+	if k.level == AVX2 {
+		addScaled256(&y[0], &x[0], len(y), w)
+		return
+	}
+	addScaled512(&y[0], &x[0], len(y), w)
+}
 
 func (k Kernels) conv4(dst []float32, r, w *[4][]float32) { conv512(&dst[0], len(dst), r, w) }
 
@@ -142,20 +170,33 @@ func (k Kernels) siluMul(dst, gate, x []float32) { siluMul512(&dst[0], &gate[0],
 
 func (k Kernels) exp(x []float32, top float32) float32 { return exp512(&x[0], len(x), top) }
 
+// stripe is a kernel of the delta rule for some columns of the state.
+type stripe = func(s *float32, stride uintptr, key, q *float32, keys int, v, out *float32, decay, beta float32)
+
 // delta takes the columns of the state in stripes that fit the registers.
-func (k Kernels) delta(out, s, key, q, v []float32, decay, beta float32) bool {
-	if k.level != AVX512 {
-		return false
+func (k Kernels) delta(out, s, key, q, v []float32, decay, beta float32) {
+	broad, cols, narrow := stripe(delta512x8), 128, stripe(delta512x1)
+	if k.level == AVX2 {
+		broad, cols, narrow = delta256x4, 32, delta256x2
 	}
-	stride := uintptr(4 * len(v))
 	for c := 0; c < len(v); {
-		if len(v)-c >= 128 {
-			delta512x8(&s[c], stride, &key[0], &q[0], len(key), &v[c], &out[c], decay, beta)
-			c += 128
-			continue
+		kernel, n := narrow, 16
+		if len(v)-c >= cols {
+			kernel, n = broad, cols
 		}
-		delta512x1(&s[c], stride, &key[0], &q[0], len(key), &v[c], &out[c], decay, beta)
-		c += 16
+		kernel(&s[c], uintptr(4*len(v)), &key[0], &q[0], len(key), &v[c], &out[c], decay, beta)
+		c += n
+	}
+}
+
+func (k Kernels) read(b []byte) bool {
+	switch {
+	case k.level == Plain || len(b) < 256:
+		return false
+	case k.level == AVX2:
+		read256(&b[0], len(b))
+	default:
+		read512(&b[0], len(b))
 	}
 	return true
 }

@@ -4,7 +4,7 @@ package cpu
 
 func best() Level { return Plain }
 
-func (k Kernels) wide(int) int { return 0 }
+func (k Kernels) wide(int, Level) int { return 0 }
 
 func (k Kernels) mulVector([]float32, int, *Matrix, int, int, *Input, int, int) bool { return false }
 
@@ -24,7 +24,10 @@ func (k Kernels) conv4(dst []float32, r, w *[4][]float32) { panic("cpu: no vecto
 
 func (k Kernels) siluMul(dst, gate, x []float32) { panic("cpu: no vector kernels") }
 
-func (k Kernels) exp(x []float32, top float32) float32             { panic("cpu: no vector kernels") }
-func (k Kernels) delta(_, _, _, _, _ []float32, _, _ float32) bool { return false }
+func (k Kernels) exp(x []float32, top float32) float32 { panic("cpu: no vector kernels") }
+
+func (k Kernels) delta(_, _, _, _, _ []float32, _, _ float32) { panic("cpu: no vector kernels") }
 
 func pause() {}
+
+func (k Kernels) read([]byte) bool { return false }

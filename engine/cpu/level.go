@@ -37,6 +37,20 @@ func At(l Level) (Kernels, error) {
 	return Kernels{l}, nil
 }
 
+// Named returns the kernels of the level with this name, or the best ones for
+// an empty name.
+func Named(name string) (Kernels, error) {
+	if name == "" {
+		return Best(), nil
+	}
+	for l := Plain; l <= AVX512; l++ {
+		if l.String() == name {
+			return At(l)
+		}
+	}
+	return Kernels{}, fmt.Errorf("no kernels are named %q: there are %v, %v and %v", name, Plain, AVX2, AVX512)
+}
+
 // Best returns the fastest kernels that this processor runs.
 func Best() Kernels { return Kernels{best()} }
 

@@ -35,6 +35,24 @@ func q8flt512x2(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, strid
 func q8flt512x4(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr)
 
 //go:noescape
+func q4int256x1(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr)
+
+//go:noescape
+func q4int256x4(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr)
+
+//go:noescape
+func q4flt256x1(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr)
+
+//go:noescape
+func q4flt256x2(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr)
+
+//go:noescape
+func q8flt256x1(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr)
+
+//go:noescape
+func q8flt256x2(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr)
+
+//go:noescape
 func quantize512(x *float32, q *qblock, groups int)
 
 //go:noescape
@@ -63,5 +81,23 @@ func delta512x1(s *float32, stride uintptr, key, q *float32, keys int, v, out *f
 
 //go:noescape
 func read512(p *byte, n int)
+
+//go:noescape
+func dot256(a, b *float32, n int) float32
+
+//go:noescape
+func blend256(out *float32, cols int, p *float32, n int, rows *float32)
+
+//go:noescape
+func addScaled256(y, x *float32, n int, w float32)
+
+//go:noescape
+func delta256x4(s *float32, stride uintptr, key, q *float32, keys int, v, out *float32, decay, beta float32)
+
+//go:noescape
+func delta256x2(s *float32, stride uintptr, key, q *float32, keys int, v, out *float32, decay, beta float32)
+
+//go:noescape
+func read256(p *byte, n int)
 
 func pause()

@@ -1,10 +1,13 @@
 package cpu
 
-import "math"
+import (
+	"math"
+	"runtime"
+)
 
 // Dot is the inner product of a and b.
 func (k Kernels) Dot(a, b []float32) float32 {
-	n := k.wide(len(a))
+	n := k.wide(len(a), AVX2)
 	s := float32(0)
 	if n > 0 {
 		s = k.dot(a[:n], b[:n])
@@ -26,8 +29,7 @@ func (k Kernels) Scores(out, q, rows []float32, scale float32) {
 // Blend adds to out the rows weighted by p.
 func (k Kernels) Blend(out, p, rows []float32) {
 	d := len(out)
-	n := k.wide(d)
-	if n == d {
+	if k.wide(d, AVX2) == d {
 		k.blend(out, p, rows)
 		return
 	}
@@ -40,7 +42,7 @@ func (k Kernels) Blend(out, p, rows []float32) {
 
 // AddScaled adds w*x to y.
 func (k Kernels) AddScaled(y, x []float32, w float32) {
-	n := k.wide(len(y))
+	n := k.wide(len(y), AVX2)
 	if n > 0 {
 		k.addScaled(y[:n], x[:n], w)
 	}
@@ -70,7 +72,7 @@ func (k Kernels) L2Norm(x []float32, eps, scale float32) {
 // Conv4 writes silu(w0*r0 + w1*r1 + w2*r2 + w3*r3), channel by channel: one time
 // step of a causal convolution over four rows. dst may be none of the rows.
 func (k Kernels) Conv4(dst []float32, r, w *[4][]float32) {
-	n := k.wide(len(dst))
+	n := k.wide(len(dst), AVX512)
 	if n > 0 {
 		k.conv4(dst[:n], r, w)
 	}
@@ -85,7 +87,7 @@ func (k Kernels) Conv4(dst []float32, r, w *[4][]float32) {
 
 // SiluMul writes silu(gate)*x to dst, which may be either.
 func (k Kernels) SiluMul(dst, gate, x []float32) {
-	n := k.wide(len(dst))
+	n := k.wide(len(dst), AVX512)
 	if n > 0 {
 		k.siluMul(dst[:n], gate[:n], x[:n])
 	}
@@ -96,7 +98,7 @@ func (k Kernels) SiluMul(dst, gate, x []float32) {
 
 // Exp writes e^(x-top) over x and returns the sum.
 func (k Kernels) Exp(x []float32, top float32) float32 {
-	n := k.wide(len(x))
+	n := k.wide(len(x), AVX512)
 	s := float32(0)
 	if n > 0 {
 		s = k.exp(x[:n], top)
@@ -115,3 +117,15 @@ func Sigmoid(x float32) float32 { return 1 / (1 + exp32(-x)) }
 func Silu(x float32) float32 { return x / (1 + exp32(-x)) }
 
 func exp32(x float32) float32 { return float32(math.Exp(float64(x))) }
+
+// Read reads b and forgets it, as fast as reading goes.
+func (k Kernels) Read(b []byte) {
+	if k.read(b) {
+		return
+	}
+	s := uint64(0)
+	for ; len(b) >= 8; b = b[8:] {
+		s += uint64(b[0]) | uint64(b[7])
+	}
+	runtime.KeepAlive(s)
+}

@@ -17,6 +17,8 @@ func (g *gen) constants() {
 	g.data("index", index...)
 	g.data("nibble", nibble...)
 	g.data("low", low...)
+	g.data("fifteen", 15, 15, 15, 15, 15, 15, 15, 15)
+	g.data("ones", 0x00010001, 0x00010001, 0x00010001, 0x00010001, 0x00010001, 0x00010001, 0x00010001, 0x00010001)
 	var tails []uint32 // for 0 to 7 groups: mask of scales, then of four chunks of codes
 	for n := range 8 {
 		tails = append(tails, 1<<n-1, 0)
@@ -88,14 +90,29 @@ func (g *gen) advance(n, bytes int) {
 	}
 }
 
-// store writes the lowest lanes of registers 0 to n-1 and ends the row.
-func (g *gen) store(n int) {
+// store sums registers 0 to n-1, writes the products and ends the row. t is the
+// first of two registers for scratch.
+func (g *gen) store(n, t int) {
 	g.in("MOVQ R10, DX")
-	for t := range n {
-		g.in("VMOVSS X%d, (DX)", t)
-		if t < n-1 {
-			g.in("ADDQ AX, DX")
+	for i := 0; i < n; i += 4 {
+		if n < 4 {
+			for j := range n {
+				g.sumZ(j, t+j)
+				g.in("VMOVSS X%d, (DX)", j)
+				g.in("ADDQ AX, DX")
+			}
+			break
 		}
+		g.sumFour(i, t)
+		g.in("VMOVSS X%d, (DX)", i)
+		for q := 1; q < 4; q++ {
+			g.in("VEXTRACTF32X4 $%d, Z%d, X%d", q, i, t)
+			g.in("VMOVSS X%d, (DX)(AX*%d)", t, []int{0, 1, 2, 1}[q])
+			if q == 2 {
+				g.in("LEAQ (DX)(AX*2), DX")
+			}
+		}
+		g.in("LEAQ (DX)(AX*2), DX")
 	}
 	g.in("ADDQ $4, R10")
 	g.in("DECQ R9")
@@ -195,10 +212,7 @@ func (g *gen) q4int512(n int) {
 			}
 		}
 	})
-	for t := range n {
-		g.sumZ(t, 12+t%4)
-	}
-	g.store(n)
+	g.store(n, 12)
 }
 
 // q4flt512: 4-bit codes made weights, times n float vectors. Even columns are
@@ -233,9 +247,8 @@ func (g *gen) q4flt512(n int) {
 	})
 	for t := range n {
 		g.in("VADDPS Z%d, Z%d, Z%d", 8+t, t, t)
-		g.sumZ(t, 20+t%4)
 	}
-	g.store(n)
+	g.store(n, 20)
 }
 
 // q8flt512: 8-bit codes made weights, times n float vectors, a group of 64 at a
@@ -267,7 +280,6 @@ func (g *gen) q8flt512(n int) {
 	g.in("JNZ block")
 	for t := range n {
 		g.in("VADDPS Z%d, Z%d, Z%d", 8+t, t, t)
-		g.sumZ(t, 20+t%4)
 	}
-	g.store(n)
+	g.store(n, 20)
 }

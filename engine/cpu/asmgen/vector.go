@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"math"
 )
 
@@ -60,23 +59,8 @@ func (g *gen) minusZero() {
 	g.in("VPBROADCASTD CX, Z29")
 }
 
-// vectors512 are the kernels over plain vectors, 16 elements a turn.
+// vectors512 are the kernels that need e^x.
 func (g *gen) vectors512() {
-	g.dot512()
-	g.blend512()
-	g.p("\n// func addScaled512(y, x *float32, n int, w float32)")
-	g.fn("addScaled512", 28)
-	g.in("MOVQ y+0(FP), DI")
-	g.in("MOVQ x+8(FP), SI")
-	g.in("MOVQ n+16(FP), CX")
-	g.in("VBROADCASTSS w+24(FP), Z0")
-	g.p("loop:")
-	g.in("VMOVUPS (DI), Z1")
-	g.in("VFMADD231PS (SI), Z0, Z1")
-	g.in("VMOVUPS Z1, (DI)")
-	g.each("DI", "SI")
-	g.ret()
-
 	g.p("\n// func siluMul512(dst, gate, x *float32, n int)")
 	g.fn("siluMul512", 32)
 	g.expConsts()
@@ -112,93 +96,15 @@ func (g *gen) vectors512() {
 	g.in("VMOVSS X0, ret+24(FP)")
 	g.ret()
 	g.conv512()
-	g.bandwidth512()
+	g.p("\n// func pause()")
+	g.fn("pause", 0)
+	g.in("PAUSE")
+	g.in("RET")
 }
 
-// each steps the pointers by 16 floats and loops while CX has elements left.
-func (g *gen) each(ptrs ...string) {
-	for _, r := range ptrs {
-		g.in("ADDQ $64, %s", r)
-	}
-	g.in("SUBQ $16, CX")
-	g.in("JNZ loop")
-}
-
-func (g *gen) dot512() {
-	g.p("\n// func dot512(a, b *float32, n int) float32")
-	g.fn("dot512", 28)
-	g.in("MOVQ a+0(FP), SI")
-	g.in("MOVQ b+8(FP), DI")
-	g.in("MOVQ n+16(FP), CX")
-	g.zero("Z", 0, 4)
-	g.in("CMPQ CX, $64")
-	g.in("JB rest")
-	g.p("four:")
-	for i := range 4 {
-		g.in("VMOVUPS %d(SI), Z%d", 64*i, 4+i)
-		g.in("VFMADD231PS %d(DI), Z%d, Z%d", 64*i, 4+i, i)
-	}
-	g.in("ADDQ $256, SI")
-	g.in("ADDQ $256, DI")
-	g.in("SUBQ $64, CX")
-	g.in("CMPQ CX, $64")
-	g.in("JAE four")
-	g.p("rest:")
-	g.in("TESTQ CX, CX")
-	g.in("JZ done")
-	g.p("loop:")
-	g.in("VMOVUPS (SI), Z4")
-	g.in("VFMADD231PS (DI), Z4, Z0")
-	g.each("SI", "DI")
-	g.p("done:")
-	g.in("VADDPS Z1, Z0, Z0")
-	g.in("VADDPS Z3, Z2, Z2")
-	g.in("VADDPS Z2, Z0, Z0")
-	g.sumZ(0, 1)
-	g.in("VMOVSS X0, ret+24(FP)")
-	g.ret()
-}
-
-// blend512 adds rows weighted by p to out, a stripe of 16 or 64 columns over
-// all rows at a time, so that sums stay in registers.
-func (g *gen) blend512() {
-	g.p("\n// func blend512(out *float32, cols int, p *float32, n int, rows *float32)")
-	g.fn("blend512", 40)
-	g.in("MOVQ out+0(FP), DI")
-	g.in("MOVQ cols+8(FP), R8")
-	g.in("MOVQ rows+32(FP), SI")
-	g.in("MOVQ R8, R9")
-	g.in("SHLQ $2, R9")
-	for _, wide := range []int{4, 1} {
-		g.p("stripe%d:", wide)
-		g.in("CMPQ R8, $%d", 16*wide)
-		g.in("JB end%d", wide)
-		g.in("MOVQ p+16(FP), DX")
-		g.in("MOVQ n+24(FP), CX")
-		g.in("MOVQ SI, R10")
-		for i := range wide {
-			g.in("VMOVUPS %d(DI), Z%d", 64*i, i)
-		}
-		g.p("row%d:", wide)
-		g.in("VBROADCASTSS (DX), Z8")
-		for i := range wide {
-			g.in("VFMADD231PS %d(R10), Z8, Z%d", 64*i, i)
-		}
-		g.in("ADDQ $4, DX")
-		g.in("ADDQ R9, R10")
-		g.in("DECQ CX")
-		g.in("JNZ row%d", wide)
-		for i := range wide {
-			g.in("VMOVUPS Z%d, %d(DI)", i, 64*i)
-		}
-		g.in("ADDQ $%d, DI", 64*wide)
-		g.in("ADDQ $%d, SI", 64*wide)
-		g.in("SUBQ $%d, R8", 16*wide)
-		g.in("JMP stripe%d", wide)
-		g.p("end%d:", wide)
-	}
-	g.ret()
-}
+// each steps the pointers by a wide register and loops while CX has elements
+// left.
+func (g *gen) each(ptrs ...string) { g.step(width{"Z", 16, "512"}, ptrs...) }
 
 // conv512 reads four rows and four weights through their slices.
 func (g *gen) conv512() {
@@ -227,81 +133,6 @@ func (g *gen) conv512() {
 	g.ret()
 }
 
-// bandwidth512 reads and throws away: the roof of everything that streams.
-func (g *gen) bandwidth512() {
-	g.p("\n// func read512(p *byte, n int)")
-	g.fn("read512", 16)
-	g.in("MOVQ p+0(FP), SI")
-	g.in("MOVQ n+8(FP), CX")
-	g.in("SHRQ $8, CX")
-	g.p("loop:")
-	for i := range 4 {
-		g.in("VPXORD %d(SI), Z%d, Z%d", 64*i, i, i)
-	}
-	g.in("ADDQ $256, SI")
-	g.in("DECQ CX")
-	g.in("JNZ loop")
-	g.ret()
-	g.p("\n// func pause()")
-	g.fn("pause", 0)
-	g.in("PAUSE")
-	g.in("RET")
-}
-
-// delta512 is the gated delta rule on 16*n columns of a head's state: one pass
-// over the keys reads k·s, the second updates s and reads q·s.
-func (g *gen) delta512(n int) {
-	name := fmt.Sprintf("delta512x%d", n)
-	g.p("\n// func %s(s *float32, stride uintptr, key, q *float32, keys int, v, out *float32, decay, beta float32)", name)
-	g.fn(name, 64)
-	g.in("MOVQ s+0(FP), SI")
-	g.in("MOVQ stride+8(FP), R9")
-	g.in("MOVQ key+16(FP), DX")
-	g.in("MOVQ q+24(FP), BX")
-	g.in("MOVQ keys+32(FP), CX")
-	g.in("MOVQ v+40(FP), AX")
-	g.in("MOVQ out+48(FP), DI")
-	g.in("VBROADCASTSS decay+56(FP), Z30")
-	g.in("VBROADCASTSS beta+60(FP), Z31")
-	g.zero("Z", 0, n)
-	g.in("MOVQ SI, R8")
-	g.p("read:")
-	g.in("VBROADCASTSS (DX), Z29")
-	for i := range n {
-		g.in("VFMADD231PS %d(R8), Z29, Z%d", 64*i, i)
-	}
-	g.in("ADDQ R9, R8")
-	g.in("ADDQ $4, DX")
-	g.in("DECQ CX")
-	g.in("JNZ read")
-	for i := range n { // d = beta*(v - decay*(k·s)) to Z0.., results to Z8..
-		g.in("VMOVUPS %d(AX), Z28", 64*i)
-		g.in("VFNMADD231PS Z30, Z%d, Z28", i)
-		g.in("VMULPS Z31, Z28, Z%d", i)
-	}
-	g.zero("Z", 8, 8+n)
-	g.in("MOVQ key+16(FP), DX")
-	g.in("MOVQ keys+32(FP), CX")
-	g.p("write:")
-	g.in("VBROADCASTSS (DX), Z29")
-	g.in("VBROADCASTSS (BX), Z28")
-	for i := range n {
-		g.in("VMULPS %d(SI), Z30, Z%d", 64*i, 16+i)
-		g.in("VFMADD231PS Z29, Z%d, Z%d", i, 16+i)
-		g.in("VMOVUPS Z%d, %d(SI)", 16+i, 64*i)
-		g.in("VFMADD231PS Z28, Z%d, Z%d", 16+i, 8+i)
-	}
-	g.in("ADDQ R9, SI")
-	g.in("ADDQ $4, DX")
-	g.in("ADDQ $4, BX")
-	g.in("DECQ CX")
-	g.in("JNZ write")
-	for i := range n {
-		g.in("VMOVUPS Z%d, %d(DI)", 8+i, 64*i)
-	}
-	g.ret()
-}
-
 // quantize512 rounds groups of 64 floats to 8 bits in the order that q4int
 // reads, eight of them to a block of 576 bytes.
 func (g *gen) quantize512() {
@@ -312,7 +143,7 @@ func (g *gen) quantize512() {
 	g.p("")
 	g.data("evens", evens...)
 	g.data("halves", 0, 0, 2, 0, 4, 0, 6, 0, 1, 0, 3, 0, 5, 0, 7, 0)
-	g.p("\n// func quantize512(x *float32, q *byte, groups int)")
+	g.p("\n// func quantize512(x *float32, q *qblock, groups int)")
 	g.fn("quantize512", 24)
 	g.in("MOVQ x+0(FP), SI")
 	g.in("MOVQ q+8(FP), DI")
