@@ -22,7 +22,7 @@ func (s *step) forward(w *cpu.Worker) {
 		} else {
 			s.attend(w, l.attention, i) // h += Wout * attention(in)
 		}
-		s.normInto(w, l.postNorm) // in = rms(h)*g
+		s.normInto(w, l.postNorm) // in, routeIn = rms(h)*g
 		s.mixExperts(w, &l.moe)   // h += experts(in) + shared(in)
 	}
 	s.readOut(w) // logits = Whead * rms(h)*g, of the rows asked for
@@ -61,6 +61,7 @@ func (s *step) normInto(w *cpu.Worker, gain []float32) {
 	for t := lo; t < hi; t++ {
 		s.k.RMSNorm(x, s.row(t), gain, s.dims.eps)
 		s.k.Set(s.in, t, x)
+		s.k.Set(s.routeIn, t, x)
 	}
 	w.Sync()
 }

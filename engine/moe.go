@@ -11,8 +11,8 @@ import (
 // how many tokens came with it.
 func (s *step) mixExperts(w *cpu.Worker, l *moeWeights) {
 	d := s.dims
-	s.apply(w, s.route, &l.router, s.in)     // [T, experts]
-	s.apply(w, s.share, &l.sharedGate, s.in) // [T, 1]
+	s.apply(w, s.route, &l.router, s.routeIn)     // [T, experts]
+	s.apply(w, s.share, &l.sharedGate, s.routeIn) // [T, 1]
 	s.swiGLU(w, s.sharedAct, d.sharedWide, &l.sGate, &l.sUp, s.in, 0, s.n)
 	w.Sync()
 	lo, hi := w.Share(s.n, 1)

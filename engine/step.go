@@ -27,7 +27,7 @@ type step struct {
 	watch  func(layer int, h []float32)
 
 	h             []float32  // [T, hidden]
-	in            *cpu.Input // [T, hidden]
+	in, routeIn   *cpu.Input // [T, hidden], the second for 8-bit matrices
 	deltaIn       *cpu.Input // [T, values]
 	attendIn      *cpu.Input // [T, queries]
 	qkv, conv, z  []float32  // [T, channels] twice, [T, values]
@@ -61,7 +61,7 @@ func newStep(d *dims, wt *weights, k cpu.Kernels, form cpu.Form, chunk, workers 
 	f := func(n int) []float32 { return make([]float32, chunk*n) }
 	mixed := max(d.values(), d.queries())
 	s.h = f(d.hidden)
-	s.in = cpu.NewInput(form, chunk, d.hidden)
+	s.in, s.routeIn = cpu.NewInput(form, chunk, d.hidden), cpu.NewInput(cpu.Natural, chunk, d.hidden)
 	s.qkv, s.conv, s.z = f(d.channels()), f(d.channels()), f(d.values())
 	s.a, s.b = f(d.valueHeads), f(d.valueHeads)
 	s.q, s.kNew, s.vNew = f(2*d.queries()), f(d.kv()), f(d.kv())

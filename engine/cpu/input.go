@@ -2,8 +2,7 @@ package cpu
 
 import "math"
 
-// Form says how activations meet 4-bit weights. 8-bit matrices, which are few
-// and route, always see float32.
+// Form says what the activations of an [Input] are made into.
 type Form uint8
 
 // The forms.
@@ -13,6 +12,9 @@ const (
 	Int8 Form = iota
 	// Float32 keeps activations as they are: the form held to references.
 	Float32
+	// Natural is Float32 for 8-bit matrices, which are few and route: rounding
+	// their input would choose other experts.
+	Natural
 )
 
 // Input is a batch of activation vectors, made ready once for all the matrices
@@ -28,8 +30,7 @@ type Input struct {
 	Cap  int // vectors there is room for
 	Cols int
 
-	f []float32 // natural order, for 8-bit matrices
-	p []float32 // Float32 order
+	p []float32 // Float32 order, or Natural
 	q []qblock  // Int8 order
 
 	stride, blocks int // columns and blocks of one vector, padded to whole blocks
@@ -48,42 +49,41 @@ func NewInput(form Form, capacity, cols int) *Input {
 	in := &Input{Form: form, Cap: capacity, Cols: cols}
 	in.blocks = (cols + block - 1) / block
 	in.stride = in.blocks * block
-	in.f = make([]float32, capacity*in.stride)
-	if form == Float32 {
+	if form == Int8 {
+		in.q = make([]qblock, capacity*in.blocks)
+	} else {
 		in.p = make([]float32, capacity*in.stride)
-		return in
 	}
-	in.q = make([]qblock, capacity*in.blocks)
 	return in
 }
 
-// Copy makes vector t of in the same as vector s of from, which has its shape,
-// for 4-bit matrices alone.
+// Copy makes vector t of in the same as vector s of from, which has its form
+// and shape.
 func (in *Input) Copy(t int, from *Input, s int) {
-	if in.Form == Float32 {
-		copy(in.p[t*in.stride:(t+1)*in.stride], from.p[s*in.stride:])
+	if in.Form == Int8 {
+		copy(in.q[t*in.blocks:(t+1)*in.blocks], from.q[s*in.blocks:])
 		return
 	}
-	copy(in.q[t*in.blocks:(t+1)*in.blocks], from.q[s*in.blocks:])
+	copy(in.p[t*in.stride:(t+1)*in.stride], from.p[s*in.stride:])
 }
 
 // Set makes x vector t of in.
 func (k Kernels) Set(in *Input, t int, x []float32) {
-	f := in.f[t*in.stride : (t+1)*in.stride]
-	copy(f, x[:in.Cols])
-	if in.Form == Float32 {
-		spread(f, in.p[t*in.stride:(t+1)*in.stride], in.Cols)
-		return
+	x = x[:in.Cols]
+	switch in.Form {
+	case Int8:
+		k.quantize(x, in.q[t*in.blocks:(t+1)*in.blocks], in.Cols/Group)
+	case Float32:
+		spread(x, in.p[t*in.stride:(t+1)*in.stride])
+	case Natural:
+		copy(in.p[t*in.stride:], x)
 	}
-	k.quantize(f, in.q[t*in.blocks:(t+1)*in.blocks], in.Cols/Group)
 }
 
 // spread puts columns into Float32 order.
-func spread(f, p []float32, cols int) {
-	for c := 0; c < cols; c += 128 {
-		for i, v := range f[c:min(c+128, len(f))] {
-			p[c+i%8*16+i/8] = v
-		}
+func spread(x, p []float32) {
+	for i, v := range x {
+		p[i&^127+i%8*16+i%128/8] = v
 	}
 }
 

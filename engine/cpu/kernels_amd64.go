@@ -69,7 +69,7 @@ func (k Kernels) mulSome(y []float32, stride int, m *Matrix, r, n int, in *Input
 	switch {
 	case m.Bits == 8:
 		kernel, vectors = k.q8flt(left)
-		x, gap = unsafe.Pointer(&in.f[t*in.stride]), uintptr(4*in.stride)
+		x, gap = unsafe.Pointer(&in.p[t*in.stride]), uintptr(4*in.stride)
 		blocks, tail = groups, 0
 	case in.Form == Float32:
 		kernel, vectors = k.q4flt(left)

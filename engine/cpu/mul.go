@@ -11,8 +11,8 @@ func (k Kernels) Mul(y []float32, stride int, m *Matrix, lo, hi int, in *Input, 
 	if lo >= hi || t0 >= t1 {
 		return
 	}
-	if in.Cols != m.Cols {
-		panic("cpu: input and matrix differ in columns")
+	if in.Cols != m.Cols || (m.Bits == 8) != (in.Form == Natural) {
+		panic("cpu: input is not made for this matrix")
 	}
 	_ = y[(t1-t0-1)*stride+hi-lo-1] // the kernels check no bounds
 	if k.mulVector(y, stride, m, lo, hi, in, t0, t1) {
@@ -26,7 +26,7 @@ func (k Kernels) Mul(y []float32, stride int, m *Matrix, lo, hi int, in *Input, 
 			at := &y[(t-t0)*stride+r-lo]
 			switch {
 			case m.Bits == 8:
-				*at = dotQ8Float(w, sc, bi, in.f[x:])
+				*at = dotQ8Float(w, sc, bi, in.p[x:])
 			case in.Form == Float32:
 				*at = dotQ4Float(w, sc, bi, in.p[x:])
 			default:

@@ -85,7 +85,7 @@ var forms = []struct {
 }{
 	{"4-bit weights, float", 4, cpu.Float32, 2e-6},
 	{"4-bit weights, int8", 4, cpu.Int8, 4e-2}, // vectors with far outliers, which rounding minds most
-	{"8-bit weights", 8, cpu.Float32, 2e-6},
+	{"8-bit weights", 8, cpu.Natural, 2e-6},
 }
 
 func product(k cpu.Kernels, m *cpu.Matrix, in *cpu.Input, t0, t1 int) []float32 {

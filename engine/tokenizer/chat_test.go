@@ -42,60 +42,103 @@ func TestRender(t *testing.T) {
 		messages string
 		want     string
 	}{
-		"thinking is the default": {chat{}, `[{"role":"user","content":"Name the two colors of a chessboard."}]`,
-			user + "Name the two colors of a chessboard." + end + assistant + "<think>\n"},
-		"three turns, thinking off": {chat{NoThinking: true},
+		"thinking is the default": {
+			chat{},
+			`[{"role":"user","content":"Name the two colors of a chessboard."}]`,
+			user + "Name the two colors of a chessboard." + end + assistant + "<think>\n",
+		},
+		"three turns, thinking off": {
+			chat{NoThinking: true},
 			`[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]`,
-			user + "a" + end + assistant + "b" + end + user + "c" + end + assistant + noThought},
-		"the same, with empty thoughts kept": {chat{NoThinking: true, KeepEmptyThoughts: true},
+			user + "a" + end + assistant + "b" + end + user + "c" + end + assistant + noThought,
+		},
+		"the same, with empty thoughts kept": {
+			chat{NoThinking: true, KeepEmptyThoughts: true},
 			`[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]`,
-			user + "a" + end + assistant + noThought + "b" + end + user + "c" + end + assistant + noThought},
-		"system": {chat{}, `[{"role":"system","content":" s "},{"role":"user","content":"u"}]`,
-			system + "s" + end + user + "u" + end + assistant + "<think>\n"},
-		"an empty system turn is written": {chat{}, `[{"role":"system","content":null},{"role":"user","content":"u"}]`,
-			system + end + user + "u" + end + assistant + "<think>\n"},
+			user + "a" + end + assistant + noThought + "b" + end + user + "c" + end + assistant + noThought,
+		},
+		"system": {
+			chat{},
+			`[{"role":"system","content":" s "},{"role":"user","content":"u"}]`,
+			system + "s" + end + user + "u" + end + assistant + "<think>\n",
+		},
+		"an empty system turn is written": {
+			chat{},
+			`[{"role":"system","content":null},{"role":"user","content":"u"}]`,
+			system + end + user + "u" + end + assistant + "<think>\n",
+		},
 		"no default system prompt, no reply": {chat{NoReply: true}, `[{"role":"user","content":"u"}]`, user + "u" + end},
-		"all of Python's white space is trimmed": {chat{NoReply: true},
-			`[{"role":"user","content":"\u001c\u001f\u0085\u00a0\u3000 u\u200b \u001d\u2028"}]`, user + "u\u200b" + end},
-		"parts": {chat{NoReply: true}, `[{"role":"user","content":[{"type":"text","text":" a "},{"type":"image_url","image_url":{"url":"x"}},{"type":"video"},{"text":"b "}]}]`,
-			user + "a <|vision_start|><|image_pad|><|vision_end|><|vision_start|><|video_pad|><|vision_end|>b" + end},
-		"numbered pictures": {chat{NoReply: true, NumberVision: true},
+		"all of Python's white space is trimmed": {
+			chat{NoReply: true},
+			`[{"role":"user","content":"\u001c\u001f\u0085\u00a0\u3000 u\u200b \u001d\u2028"}]`, user + "u\u200b" + end,
+		},
+		"parts": {
+			chat{NoReply: true},
+			`[{"role":"user","content":[{"type":"text","text":" a "},{"type":"image_url","image_url":{"url":"x"}},{"type":"video"},{"text":"b "}]}]`,
+			user + "a <|vision_start|><|image_pad|><|vision_end|><|vision_start|><|video_pad|><|vision_end|>b" + end,
+		},
+		"numbered pictures": {
+			chat{NoReply: true, NumberVision: true},
 			`[{"role":"user","content":[{"image":"x"},{"image":"y"},{"video":"z"}]},{"role":"user","content":[{"type":"image"}]}]`,
 			user + "Picture 1: <|vision_start|><|image_pad|><|vision_end|>Picture 2: <|vision_start|><|image_pad|><|vision_end|>" +
 				"Video 1: <|vision_start|><|video_pad|><|vision_end|>" + end +
-				user + "Picture 3: <|vision_start|><|image_pad|><|vision_end|>" + end},
-		"thoughts of earlier turns are dropped, of this one kept": {chat{}, `[{"role":"user","content":"a"},
+				user + "Picture 3: <|vision_start|><|image_pad|><|vision_end|>" + end,
+		},
+		"thoughts of earlier turns are dropped, of this one kept": {
+			chat{},
+			`[{"role":"user","content":"a"},
 			{"role":"assistant","reasoning_content":"r1","content":"b"},{"role":"user","content":"c"},
 			{"role":"assistant","reasoning_content":" r2\n","content":"d"}]`,
-			user + "a" + end + assistant + "b" + end + user + "c" + end + assistant + "<think>\nr2\n</think>\n\nd" + end + assistant + "<think>\n"},
-		"thoughts preserved": {chat{PreserveThinking: true, NoReply: true},
+			user + "a" + end + assistant + "b" + end + user + "c" + end + assistant + "<think>\nr2\n</think>\n\nd" + end + assistant + "<think>\n",
+		},
+		"thoughts preserved": {
+			chat{PreserveThinking: true, NoReply: true},
 			`[{"role":"user","content":"a"},{"role":"assistant","reasoning_content":"r1","content":"b"},{"role":"user","content":"c"}]`,
-			user + "a" + end + assistant + "<think>\nr1\n</think>\n\nb" + end + user + "c" + end},
-		"a thought in the content": {chat{PreserveThinking: true, NoReply: true},
+			user + "a" + end + assistant + "<think>\nr1\n</think>\n\nb" + end + user + "c" + end,
+		},
+		"a thought in the content": {
+			chat{PreserveThinking: true, NoReply: true},
 			`[{"role":"user","content":"a"},{"role":"assistant","content":"x<think>\n<think>\n\nr\n\n</think>\n\n y </think>\n\nb"}]`,
-			user + "a" + end + assistant + "<think>\nr\n</think>\n\nb" + end},
-		"reasoning given: the content is not searched": {chat{NoReply: true},
+			user + "a" + end + assistant + "<think>\nr\n</think>\n\nb" + end,
+		},
+		"reasoning given: the content is not searched": {
+			chat{NoReply: true},
 			`[{"role":"user","content":"a"},{"role":"assistant","reasoning_content":"","content":"r</think>b"}]`,
-			user + "a" + end + assistant + noThought + "r</think>b" + end},
-		"reasoning that is no string: the content is searched": {chat{NoReply: true},
+			user + "a" + end + assistant + noThought + "r</think>b" + end,
+		},
+		"reasoning that is no string: the content is searched": {
+			chat{NoReply: true},
 			`[{"role":"user","content":"a"},{"role":"assistant","reasoning_content":null,"content":"r</think>b"}]`,
-			user + "a" + end + assistant + "<think>\nr\n</think>\n\nb" + end},
-		"a tool call and its result": {chat{}, `[{"role":"user","content":"a"},
+			user + "a" + end + assistant + "<think>\nr\n</think>\n\nb" + end,
+		},
+		"a tool call and its result": {
+			chat{},
+			`[{"role":"user","content":"a"},
 			{"role":"assistant","content":"","tool_calls":[{"type":"function","function":{"name":"f","arguments":{"s":"x\ny","b":true,"n":null,"l":[1,"é"],"i":2,"o":{"k":1}}}},{"name":"g","arguments":{}}]},
 			{"role":"tool","content":" r1 "},{"role":"tool","content":"r2"}]`,
 			user + "a" + end + assistant + noThought + "<tool_call>\n<function=f>\n<parameter=s>\nx\ny\n</parameter>\n<parameter=b>\ntrue\n</parameter>\n" +
 				"<parameter=n>\nnull\n</parameter>\n<parameter=l>\n[1, \"é\"]\n</parameter>\n<parameter=i>\n2\n</parameter>\n" +
 				"<parameter=o>\n{\"k\": 1}\n</parameter>\n</function>\n</tool_call>\n<tool_call>\n<function=g>\n</function>\n</tool_call>" + end +
-				"<|im_start|>user\n<tool_response>\nr1\n</tool_response>\n<tool_response>\nr2\n</tool_response>" + end + assistant + "<think>\n"},
-		"a call after text": {chat{NoReply: true}, `[{"role":"user","content":"a"},
+				"<|im_start|>user\n<tool_response>\nr1\n</tool_response>\n<tool_response>\nr2\n</tool_response>" + end + assistant + "<think>\n",
+		},
+		"a call after text": {
+			chat{NoReply: true},
+			`[{"role":"user","content":"a"},
 			{"role":"assistant","content":"b","tool_calls":[{"name":"f"}]},{"role":"user","content":"c"}]`,
-			user + "a" + end + assistant + "b\n\n<tool_call>\n<function=f>\n</function>\n</tool_call>" + end + user + "c" + end},
-		"arguments as the wire has them": {chat{NoReply: true}, `[{"role":"user","content":"a"},
+			user + "a" + end + assistant + "b\n\n<tool_call>\n<function=f>\n</function>\n</tool_call>" + end + user + "c" + end,
+		},
+		"arguments as the wire has them": {
+			chat{NoReply: true},
+			`[{"role":"user","content":"a"},
 			{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"x\": \"1\"}"}}]},{"role":"user","content":"c"}]`,
-			user + "a" + end + assistant + "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n</function>\n</tool_call>" + end + user + "c" + end},
-		"a user's report of a tool is no query": {chat{NoReply: true}, `[{"role":"user","content":"a"},
+			user + "a" + end + assistant + "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n</function>\n</tool_call>" + end + user + "c" + end,
+		},
+		"a user's report of a tool is no query": {
+			chat{NoReply: true},
+			`[{"role":"user","content":"a"},
 			{"role":"assistant","reasoning_content":"r","content":"b"},{"role":"user","content":" <tool_response>x</tool_response> "}]`,
-			user + "a" + end + assistant + "<think>\nr\n</think>\n\nb" + end + user + "<tool_response>x</tool_response>" + end},
+			user + "a" + end + assistant + "<think>\nr\n</think>\n\nb" + end + user + "<tool_response>x</tool_response>" + end,
+		},
 	}
 	for name, row := range rows {
 		if d := cmp.Diff(row.want, render(t, row.chat, row.messages)); d != "" {
@@ -219,8 +262,11 @@ func TestPromptIsText(t *testing.T) {
 			return strings.ReplaceAll(text().Draw(rt, label), "<", "«")
 		}
 		c := tokenizer.Chat{Messages: []tokenizer.Message{
-			{Role: "system", Content: content("s")}, {Role: "user", Content: content("u")},
-			{Role: "assistant", Content: content("a")}, {Role: "tool", Content: content("t")}, {Role: "user", Content: "x" + content("v")},
+			{Role: "system", Content: content("s")},
+			{Role: "user", Content: content("u")},
+			{Role: "assistant", Content: content("a")},
+			{Role: "tool", Content: content("t")},
+			{Role: "user", Content: "x" + content("v")},
 		}}
 		p, err := c.Render()
 		if err != nil {
