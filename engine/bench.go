@@ -16,6 +16,9 @@ type BenchOptions struct {
 	Contexts []int // prompt lengths; nil is 256, 512, 1024, 2048, 4096
 	Steps    int   // decoded tokens; zero is 64
 	Rounds   int   // repetitions, of which the median counts; zero is 2
+	// ReadBytes are read to find the machine's rate; zero is 256 MiB, which no
+	// cache holds.
+	ReadBytes int
 }
 
 // BenchRow is what one prompt length showed, beside the machine's limits at
@@ -59,6 +62,9 @@ func (e *Engine) Bench(ctx context.Context, o BenchOptions, report func(BenchRow
 	if o.Rounds == 0 {
 		o.Rounds = 2
 	}
+	if o.ReadBytes == 0 {
+		o.ReadBytes = 256 << 20
+	}
 	for _, n := range o.Contexts {
 		row, err := e.benchRow(ctx, n, o)
 		if err != nil {
@@ -86,7 +92,7 @@ func (e *Engine) benchRow(ctx context.Context, n int, o BenchOptions) (BenchRow,
 		}
 		switch {
 		case round == 0:
-			row.ReadGBs = e.readRate()
+			row.ReadGBs = e.readRate(o.ReadBytes)
 			continue
 		case round > 1 && digest != row.Digest:
 			return row, fmt.Errorf("round %d decoded other tokens than the one before", round)
@@ -94,7 +100,7 @@ func (e *Engine) benchRow(ctx context.Context, n int, o BenchOptions) (BenchRow,
 		row.Digest = digest
 		prefill, decode = append(prefill, p), append(decode, d)
 	}
-	row.ReadGBs = max(row.ReadGBs, e.readRate())
+	row.ReadGBs = max(row.ReadGBs, e.readRate(o.ReadBytes))
 	row.FirstToken = median(prefill)
 	row.Prefill = float64(n) / row.FirstToken.Seconds()
 	row.Decode = float64(o.Steps) / median(decode).Seconds()
@@ -146,7 +152,7 @@ func median(d []time.Duration) time.Duration {
 func (e *Engine) readRate() float64 {
 	<-e.turn
 	defer func() { e.turn <- struct{}{} }()
-	buf := make([]byte, 256<<20)
+	buf := make([]byte, n)
 	for i := 0; i < len(buf); i += 4096 { // an untouched page is not memory yet
 		buf[i] = 1
 	}
