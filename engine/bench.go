@@ -149,7 +149,7 @@ func median(d []time.Duration) time.Duration {
 }
 
 // readRate is how fast all threads together read memory that no cache holds.
-func (e *Engine) readRate() float64 {
+func (e *Engine) readRate(n int) float64 {
 	<-e.turn
 	defer func() { e.turn <- struct{}{} }()
 	buf := make([]byte, n)
