@@ -18,7 +18,7 @@ func (s *step) deltaRule(w *cpu.Worker, l *deltaWeights, layer int) {
 	w.Sync()
 	lo, hi := w.Share(d.keyHeads, 1)
 	for head := lo; head < hi; head++ {
-		s.deltaHead(l, s.state.delta[layer], head)
+		s.deltaHead(w, l, s.state.delta[layer], head)
 	}
 	w.Sync()
 	s.fill(w, s.deltaIn, s.mixed, d.values())
@@ -37,7 +37,7 @@ func (s *step) fill(w *cpu.Worker, in *cpu.Input, x []float32, n int) {
 // deltaHead runs one key head with the value heads that share it, over all
 // tokens of the step. Heads touch disjoint channels, so workers need no gate
 // between convolution and recurrence.
-func (s *step) deltaHead(l *deltaWeights, st *deltaState, head int) {
+func (s *step) deltaHead(w *cpu.Worker, l *deltaWeights, st *deltaState, head int) {
 	d := s.dims
 	K, V, C := d.keyDim, d.valueDim, d.channels()
 	each := d.valueHeads / d.keyHeads
@@ -52,25 +52,54 @@ func (s *step) deltaHead(l *deltaWeights, st *deltaState, head int) {
 		s.k.L2Norm(row[k:k+K], l2eps, 1)
 	}
 	for n := head * each; n < (head+1)*each; n++ {
-		state := st.recurrent[n*K*V : (n+1)*K*V]
+		s.recur(w, l, st.recurrent[n*K*V:(n+1)*K*V], n, q, k)
 		for t := range s.n {
-			row, at := s.conv[t*C:(t+1)*C], t*d.values()+n*V
+			at := t*d.values() + n*V
 			out := s.mixed[at : at+V]
-			decay, beta := l.gates(n, s.a[t*d.valueHeads+n], s.b[t*d.valueHeads+n])
-			s.k.Delta(out, state, row[k:k+K], row[q:q+K], row[2*d.keys()+n*V:][:V], decay, beta)
 			s.k.RMSNorm(out, out, l.norm, d.eps)
 			s.k.SiluMul(out, s.z[at:at+V], out)
 		}
 	}
 }
 
-// gates are how much of the state is kept and how far it is corrected.
-func (l *deltaWeights) gates(n int, a, b float32) (decay, beta float32) {
+// recur runs value head n over the tokens of the step, its query and key at
+// channels q and k of each row. A single token is always a step, so that
+// decoding is the same in both forms.
+func (s *step) recur(w *cpu.Worker, l *deltaWeights, state []float32, n, q, k int) {
+	d := s.dims
+	K, V, C := d.keyDim, d.valueDim, d.channels()
+	v := 2*d.keys() + n*V
+	if !s.chunked || s.n == 1 {
+		for t := range s.n {
+			row, at := s.conv[t*C:(t+1)*C], t*d.values()+n*V
+			decay, beta := l.gates(n, s.a[t*d.valueHeads+n], s.b[t*d.valueHeads+n])
+			s.k.Delta(s.mixed[at:at+V], state, row[k:k+K], row[q:q+K], row[v:v+V], exp(decay), beta)
+		}
+		return
+	}
+	c := &s.local[w.ID]
+	for lo := 0; lo < s.n; lo += cpu.ChunkTokens {
+		m := min(cpu.ChunkTokens, s.n-lo)
+		for i := range m {
+			at := (lo+i)*d.valueHeads + n
+			c.decay[i], c.beta[i] = l.gates(n, s.a[at], s.b[at])
+		}
+		rows := func(channel int) cpu.Rows { return cpu.Rows{Data: s.conv[lo*C+channel:], Stride: C} }
+		c.chunk.Run(s.k, cpu.Rows{Data: s.mixed[lo*d.values()+n*V:], Stride: d.values()}, state,
+			rows(k), rows(q), rows(v), c.decay[:m], c.beta[:m])
+	}
+}
+
+func exp(x float32) float32 { return float32(math.Exp(float64(x))) }
+
+// gates are the logarithm of how much of the state is kept, and how far it is
+// corrected.
+func (l *deltaWeights) gates(n int, a, b float32) (logDecay, beta float32) {
 	x := float64(a + l.dtBias[n])
 	if x <= 20 { // above, ln(1+e^x) is x in float32
 		x = math.Log1p(math.Exp(x))
 	}
-	return float32(math.Exp(-float64(l.decay[n]) * float64(float32(x)))), cpu.Sigmoid(b)
+	return -l.decay[n] * float32(x), cpu.Sigmoid(b)
 }
 
 // convolve runs the causal convolution over n channels from lo: s.qkv to

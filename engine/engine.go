@@ -19,6 +19,10 @@ type Options struct {
 	// Exact keeps activations in float32: about half as fast, and what
 	// references are compared with. Otherwise they meet 4-bit weights in 8 bits.
 	Exact bool
+	// ChunkedDelta computes the delta rule over a prompt in chunks of 64, as
+	// Hugging Face and devices with matrix units do, instead of step by step.
+	// Results then depend on where a prompt is cut, by rounding.
+	ChunkedDelta bool
 	// Kernels names the instructions to use, as [cpu.Level] does: "plain",
 	// "avx2" or "avx512". Empty is the best this processor has.
 	Kernels string
@@ -89,6 +93,7 @@ func newEngine(file *checkpoint.Checkpoint, o Options) (*Engine, error) {
 	}
 	e.pool = cpu.NewPool(o.Threads)
 	e.step = newStep(&e.dims, w, kernels, form, e.chunk, e.pool.Size())
+	e.step.chunked = o.ChunkedDelta
 	e.task = e.step.forward
 	e.cache = newCache(&e.dims, cmp.Or(o.CacheBytes, defaultCache))
 	e.turn <- struct{}{}

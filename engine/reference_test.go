@@ -105,6 +105,7 @@ func apart(got, want []float32) float64 {
 var exact = map[string]engine.Options{
 	"plain":               {Exact: true, Kernels: "plain"},
 	"vector":              {Exact: true},
+	"chunked delta rule":  {Exact: true, ChunkedDelta: true},
 	"vector, chunks of 7": {Exact: true, Chunk: 7, Threads: 3},
 }
 

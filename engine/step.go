@@ -16,6 +16,7 @@ const (
 type step struct {
 	*dims
 	weights *weights
+	chunked bool // the delta rule over a prompt, see Options.ChunkedDelta
 	k       cpu.Kernels
 
 	state  *state
@@ -53,6 +54,9 @@ type scratch struct {
 	hidden  []float32 // [hidden]
 	product []float32 // [tokenUnit, share of rows] or two of that
 	scores  []float32 // [pageTokens]
+
+	chunk       *cpu.DeltaChunk
+	decay, beta []float32 // [cpu.ChunkTokens]
 }
 
 // newStep makes scratch for up to chunk tokens at a time.
@@ -80,7 +84,9 @@ func newStep(d *dims, wt *weights, k cpu.Kernels, form cpu.Form, chunk, workers 
 	rows := max(d.hidden, 2*d.width, 2*d.sharedWide)/workers + 2*rowUnit
 	for i := range s.local {
 		s.local[i] = scratch{
-			make([]float32, d.hidden), make([]float32, min(chunk, tokenUnit)*rows), make([]float32, pageTokens),
+			hidden: make([]float32, d.hidden), product: make([]float32, min(chunk, tokenUnit)*rows),
+			scores: make([]float32, pageTokens), chunk: cpu.NewDeltaChunk(d.keyDim, d.valueDim),
+			decay: make([]float32, cpu.ChunkTokens), beta: make([]float32, cpu.ChunkTokens),
 		}
 	}
 	return s
