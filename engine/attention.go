@@ -17,9 +17,7 @@ func (s *step) attend(w *cpu.Worker, l *attentionWeights, layer int) {
 	s.place(w, l, layer)
 	w.Sync()
 	lo, hi := w.Share(s.n*d.heads, 1)
-	for i := lo; i < hi; i++ {
-		s.attendHead(w, layer, i/d.heads, i%d.heads)
-	}
+	s.attendHeads(w, layer, lo, hi)
 	w.Sync()
 	s.fill(w, s.attendIn, s.mixed, d.queries())
 	s.project(w, &l.out, s.attendIn)
@@ -45,23 +43,33 @@ func (s *step) place(w *cpu.Worker, l *attentionWeights, layer int) {
 	}
 }
 
-// attendHead is one query head of one token over all positions up to its own.
-func (s *step) attendHead(w *cpu.Worker, layer, t, h int) {
+// attendHeads is query heads lo to hi, counted over the tokens of the step,
+// each over all positions up to its own. A page of keys and values meets all
+// of them before the next page is read.
+func (s *step) attendHeads(w *cpu.Worker, layer, lo, hi int) {
 	d := s.dims
 	D := d.headDim
-	q, gate := s.q[(t*d.heads+h)*2*D:][:D], s.q[(t*d.heads+h)*2*D+D:][:D]
-	out := s.mixed[t*d.queries()+h*D:][:D]
 	scale := float32(1 / math.Sqrt(float64(D)))
-	var a cpu.Attention
-	a.Begin(out)
-	for lo, end := 0, s.state.length+t+1; lo < end; lo += pageTokens {
-		n := min(pageTokens, end-lo)
-		keys, values := s.state.kvRows(layer, lo, h/(d.heads/d.kvHeads), n)
-		a.Add(s.k, out, q, keys, values, s.local[w.ID].scores, n, scale)
+	for i := lo; i < hi; i++ {
+		s.softmax[i].Begin(s.mixed[i*D : (i+1)*D])
 	}
-	a.End(out)
-	for i, g := range gate {
-		out[i] *= cpu.Sigmoid(g)
+	for first := 0; first < s.state.length+s.n; first += pageTokens {
+		for i := lo; i < hi; i++ {
+			t, h := i/d.heads, i%d.heads
+			n := min(pageTokens, s.state.length+t+1-first)
+			if n <= 0 {
+				continue
+			}
+			keys, values := s.state.kvRows(layer, first, h/(d.heads/d.kvHeads), n)
+			s.softmax[i].Add(s.k, s.mixed[i*D:(i+1)*D], s.q[2*i*D:][:D], keys, values, s.local[w.ID].scores, n, scale)
+		}
+	}
+	for i := lo; i < hi; i++ {
+		out := s.mixed[i*D : (i+1)*D]
+		s.softmax[i].End(out)
+		for j, g := range s.q[(2*i+1)*D:][:D] {
+			out[j] *= cpu.Sigmoid(g)
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ func extend(tb testing.TB, s *engine.Session, tokens []int32) {
 // number of threads, logits are the same to the last bit.
 func TestCutsChangeNothing(t *testing.T) {
 	t.Parallel()
-	tokens := someTokens(140)
+	tokens := someTokens(80)
 	for _, exact := range []bool{false, true} {
 		base := openTiny(t, engine.Options{Exact: exact, Threads: 1})
 		engines := []*engine.Engine{

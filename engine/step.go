@@ -27,16 +27,17 @@ type step struct {
 	stop   bool
 	watch  func(layer int, h []float32)
 
-	h             []float32  // [T, hidden]
-	in, routeIn   *cpu.Input // [T, hidden], the second for 8-bit matrices
-	deltaIn       *cpu.Input // [T, values]
-	attendIn      *cpu.Input // [T, queries]
-	qkv, conv, z  []float32  // [T, channels] twice, [T, values]
-	a, b          []float32  // [T, valueHeads]
-	q, kNew, vNew []float32  // [T, heads, 2, headDim], [T, kv] twice
-	mixed         []float32  // [T, values or queries]
-	sin, cos      []float32  // [T, rotary/2]
-	logits        []float32  // [want, vocab]
+	h             []float32       // [T, hidden]
+	in, routeIn   *cpu.Input      // [T, hidden], the second for 8-bit matrices
+	deltaIn       *cpu.Input      // [T, values]
+	attendIn      *cpu.Input      // [T, queries]
+	qkv, conv, z  []float32       // [T, channels] twice, [T, values]
+	a, b          []float32       // [T, valueHeads]
+	q, kNew, vNew []float32       // [T, heads, 2, headDim], [T, kv] twice
+	mixed         []float32       // [T, values or queries]
+	sin, cos      []float32       // [T, rotary/2]
+	softmax       []cpu.Attention // [T, heads]
+	logits        []float32       // [want, vocab]
 
 	route, share       []float32 // [T, experts], [T]
 	pick, owner        []int32   // [T, topK]
@@ -71,6 +72,7 @@ func newStep(d *dims, wt *weights, k cpu.Kernels, form cpu.Form, chunk, workers 
 	s.q, s.kNew, s.vNew = f(2*d.queries()), f(d.kv()), f(d.kv())
 	s.mixed = f(mixed)
 	s.deltaIn, s.attendIn = cpu.NewInput(form, chunk, d.values()), cpu.NewInput(form, chunk, d.queries())
+	s.softmax = make([]cpu.Attention, chunk*d.heads)
 	s.sin, s.cos = f(d.rotary/2), f(d.rotary/2)
 	s.route, s.share = f(d.experts), f(1)
 	s.pick, s.owner = make([]int32, chunk*d.topK), make([]int32, chunk*d.topK)

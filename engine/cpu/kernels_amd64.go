@@ -146,6 +146,14 @@ func (k Kernels) dot(a, b []float32) float32 {
 	return dot512(&a[0], &b[0], len(a))
 }
 
+func (k Kernels) scores(out, q, rows []float32, scale float32) {
+	if k.level == AVX2 {
+		scores256(&out[0], &q[0], len(q), &rows[0], len(out), scale)
+		return
+	}
+	scores512(&out[0], &q[0], len(q), &rows[0], len(out), scale)
+}
+
 func (k Kernels) blend(out, p, rows []float32) {
 	switch {
 	case len(p) == 0:

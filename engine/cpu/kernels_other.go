@@ -16,7 +16,8 @@ func (k Kernels) quantize(f []float32, q []qblock, groups int) {
 
 func (k Kernels) dot(a, b []float32) float32 { panic("cpu: no vector kernels") }
 
-func (k Kernels) blend(out, p, rows []float32) { panic("cpu: no vector kernels") }
+func (k Kernels) scores(out, q, rows []float32, scale float32) { panic("cpu: no vector kernels") }
+func (k Kernels) blend(out, p, rows []float32)                 { panic("cpu: no vector kernels") }
 
 func (k Kernels) addScaled(y, x []float32, w float32) { panic("cpu: no vector kernels") }
 

@@ -59,6 +59,9 @@ func quantize512(x *float32, q *qblock, groups int)
 func dot512(a, b *float32, n int) float32
 
 //go:noescape
+func scores512(out, q *float32, cols int, rows *float32, n int, scale float32)
+
+//go:noescape
 func blend512(out *float32, cols int, p *float32, n int, rows *float32)
 
 //go:noescape
@@ -84,6 +87,9 @@ func read512(p *byte, n int)
 
 //go:noescape
 func dot256(a, b *float32, n int) float32
+
+//go:noescape
+func scores256(out, q *float32, cols int, rows *float32, n int, scale float32)
 
 //go:noescape
 func blend256(out *float32, cols int, p *float32, n int, rows *float32)

@@ -21,6 +21,11 @@ func (k Kernels) Dot(a, b []float32) float32 {
 // Scores writes the inner product of q with each of the rows, which lie one
 // after another, times scale.
 func (k Kernels) Scores(out, q, rows []float32, scale float32) {
+	if len(out) > 0 && k.wide(len(q), AVX2) == len(q) {
+		_ = rows[len(out)*len(q)-1]
+		k.scores(out, q, rows, scale)
+		return
+	}
 	for i := range out {
 		out[i] = k.Dot(q, rows[i*len(q):(i+1)*len(q)]) * scale
 	}

@@ -73,6 +73,24 @@ func TestVectorOperations(t *testing.T) {
 				}
 				return s
 			})
+			scores := make([]float32, 11)
+			keys := normals(rng, len(scores)*n)
+			k.Scores(scores, a, keys, 0.5)
+			for m := range scores { // a score is its own, whatever the number of rows
+				few := make([]float32, m)
+				k.Scores(few, a, keys, 0.5)
+				if !slices.Equal(few, scores[:m]) {
+					t.Errorf("%v: scores of %d rows of %d differ from those of more", k.Level(), m, n)
+				}
+				want, size := 0.0, 1.0
+				for i, x := range keys[m*n : (m+1)*n] {
+					want += 0.5 * float64(a[i]) * float64(x)
+					size += math.Abs(float64(a[i]) * float64(x))
+				}
+				if d := math.Abs(float64(scores[m])-want) / size; !(d < 1e-6) {
+					t.Errorf("%v: score %d of %d is %.2g off", k.Level(), m, n, d)
+				}
+			}
 			var r, w [4][]float32
 			for j := range r {
 				r[j], w[j] = normals(rng, n), normals(rng, n)

@@ -73,7 +73,69 @@ func (g *gen) dot(w width) {
 	g.ret()
 }
 
-// blend adds rows weighted by p to out, a stripe of four registers or one over
+// scores multiplies q with four rows at a time, so that a part of q is loaded
+// once for four, then with single rows. Each row has one sum either way: a
+// score does not depend on how many others there are.
+func (g *gen) scores(w width) {
+	bytes := 4 * w.floats
+	g.p("\n// func scores%s(out, q *float32, cols int, rows *float32, n int, scale float32)", w.name)
+	g.fn("scores"+w.name, 44)
+	g.in("MOVQ out+0(FP), DI")
+	g.in("MOVQ cols+16(FP), R8")
+	g.in("SHLQ $2, R8")
+	g.in("LEAQ (R8)(R8*2), R9")
+	g.in("MOVQ rows+24(FP), SI")
+	g.in("MOVQ n+32(FP), R10")
+	g.in("VMOVSS scale+40(FP), X15")
+	for _, n := range []int{4, 1} {
+		g.p("rows%d:", n)
+		g.in("CMPQ R10, $%d", n)
+		g.in("JB end%d", n)
+		g.zero(w.reg, 0, n)
+		g.in("MOVQ q+8(FP), DX")
+		g.in("MOVQ cols+16(FP), CX")
+		g.p("col%d:", n)
+		g.in("VMOVUPS (DX), %s8", w.reg)
+		for i := range n {
+			g.in("VFMADD231PS (SI)%s, %[2]s8, %[2]s%[3]d", []string{"", "(R8*1)", "(R8*2)", "(R9*1)"}[i], w.reg, i)
+		}
+		g.in("ADDQ $%d, DX", bytes)
+		g.in("ADDQ $%d, SI", bytes)
+		g.in("SUBQ $%d, CX", w.floats)
+		g.in("JNZ col%d", n)
+		g.in("ADDQ %s, SI", map[int]string{4: "R9", 1: "$0"}[n])
+		g.sums(w, n)
+		for i := range n {
+			if i > 0 && w.reg == "Z" {
+				g.in("VEXTRACTF32X4 $%d, Z0, X8", i)
+				g.in("VMULSS X15, X8, X8")
+				g.in("VMOVSS X8, %d(DI)", 4*i)
+				continue
+			}
+			g.in("VMULSS X15, X%d, X8", i)
+			g.in("VMOVSS X8, %d(DI)", 4*i)
+		}
+		g.in("ADDQ $%d, DI", 4*n)
+		g.in("SUBQ $%d, R10", n)
+		g.in("JMP rows%d", n)
+		g.p("end%d:", n)
+	}
+	g.ret()
+}
+
+// sums folds n registers from 0: four wide ones to the quarters of the first,
+// any others each to its own lowest lane.
+func (g *gen) sums(w width, n int) {
+	if n == 4 && w.reg == "Z" {
+		g.sumFour(0, 8)
+		return
+	}
+	for i := range n {
+		g.sum(w, i, 8)
+	}
+}
+
+// blend adds rows weighted by p to out, a stripe of eight, four or one registers over
 // all rows at a time, so that sums stay where they are.
 func (g *gen) blend(w width) {
 	bytes := 4 * w.floats
@@ -84,7 +146,7 @@ func (g *gen) blend(w width) {
 	g.in("MOVQ rows+32(FP), SI")
 	g.in("MOVQ R8, R9")
 	g.in("SHLQ $2, R9")
-	for _, n := range []int{4, 1} {
+	for _, n := range []int{8, 4, 1} {
 		g.p("stripe%d:", n)
 		g.in("CMPQ R8, $%d", w.floats*n)
 		g.in("JB end%d", n)
@@ -95,9 +157,9 @@ func (g *gen) blend(w width) {
 			g.in("VMOVUPS %d(DI), %s%d", bytes*i, w.reg, i)
 		}
 		g.p("row%d:", n)
-		g.in("VBROADCASTSS (DX), %s8", w.reg)
+		g.in("VBROADCASTSS (DX), %s15", w.reg)
 		for i := range n {
-			g.in("VFMADD231PS %d(R10), %[2]s8, %[2]s%[3]d", bytes*i, w.reg, i)
+			g.in("VFMADD231PS %d(R10), %[2]s15, %[2]s%[3]d", bytes*i, w.reg, i)
 		}
 		g.in("ADDQ $4, DX")
 		g.in("ADDQ R9, R10")

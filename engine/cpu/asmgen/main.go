@@ -123,6 +123,7 @@ func main() {
 	g.quantize512()
 	for _, w := range []width{{"Z", 16, "512"}, {"Y", 8, "256"}} {
 		g.dot(w)
+		g.scores(w)
 		g.blend(w)
 		g.addScaled(w)
 		g.read(w)
