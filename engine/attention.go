@@ -35,10 +35,10 @@ func (s *step) place(w *cpu.Worker, l *attentionWeights, layer int) {
 			s.rotate(t, q)
 		}
 		for h := range d.kvHeads {
-			key, value := s.state.kvRow(layer, s.state.length+t, h)
-			s.k.RMSNorm(key, s.kNew[(t*d.kvHeads+h)*D:][:D], l.kNorm, d.eps)
+			key, value := s.kNew[(t*d.kvHeads+h)*D:][:D], s.vNew[(t*d.kvHeads+h)*D:][:D]
+			s.k.RMSNorm(key, key, l.kNorm, d.eps)
 			s.rotate(t, key)
-			copy(value, s.vNew[(t*d.kvHeads+h)*D:][:D])
+			s.state.store(layer, s.state.length+t, h, key, value)
 		}
 	}
 }
@@ -47,21 +47,13 @@ func (s *step) place(w *cpu.Worker, l *attentionWeights, layer int) {
 // each over all positions up to its own. A page of keys and values meets all
 // of them before the next page is read.
 func (s *step) attendHeads(w *cpu.Worker, layer, lo, hi int) {
-	d := s.dims
-	D := d.headDim
-	scale := float32(1 / math.Sqrt(float64(D)))
+	D := s.dims.headDim
 	for i := lo; i < hi; i++ {
 		s.softmax[i].Begin(s.mixed[i*D : (i+1)*D])
 	}
 	for first := 0; first < s.state.length+s.n; first += pageTokens {
-		for i := lo; i < hi; i++ {
-			t, h := i/d.heads, i%d.heads
-			n := min(pageTokens, s.state.length+t+1-first)
-			if n <= 0 {
-				continue
-			}
-			keys, values := s.state.kvRows(layer, first, h/(d.heads/d.kvHeads), n)
-			s.softmax[i].Add(s.k, s.mixed[i*D:(i+1)*D], s.q[2*i*D:][:D], keys, values, s.local[w.ID].scores, n, scale)
+		for kv := range s.dims.kvHeads {
+			s.attendPage(w, layer, first, kv, lo, hi)
 		}
 	}
 	for i := lo; i < hi; i++ {
@@ -70,6 +62,27 @@ func (s *step) attendHeads(w *cpu.Worker, layer, lo, hi int) {
 		for j, g := range s.q[(2*i+1)*D:][:D] {
 			out[j] *= cpu.Sigmoid(g)
 		}
+	}
+}
+
+// attendPage adds the page that begins at position first, for those of the
+// heads lo to hi that read key head kv.
+func (s *step) attendPage(w *cpu.Worker, layer, first, kv, lo, hi int) {
+	d := s.dims
+	D, each := d.headDim, d.heads/d.kvHeads
+	scale := float32(1 / math.Sqrt(float64(D)))
+	var keys, values []float32
+	for i := lo; i < hi; i++ {
+		t, h := i/d.heads, i%d.heads
+		n := min(pageTokens, s.state.length+t+1-first)
+		if h/each != kv || n <= 0 {
+			continue
+		}
+		if keys == nil {
+			all := min(pageTokens, s.state.length+s.n-first)
+			keys, values = s.state.load(s.k, layer, first, kv, all, s.local[w.ID].page)
+		}
+		s.softmax[i].Add(s.k, s.mixed[i*D:(i+1)*D], s.q[2*i*D:][:D], keys[:n*D], values[:n*D], s.local[w.ID].scores, n, scale)
 	}
 }
 

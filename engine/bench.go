@@ -106,7 +106,7 @@ func (e *Engine) benchRow(ctx context.Context, n int, o BenchOptions) (BenchRow,
 	row.Decode = float64(o.Steps) / median(decode).Seconds()
 	row.FlopsPerPrompt = e.promptFlops(n)
 	row.PrefillGFLOPS = row.FlopsPerPrompt / row.FirstToken.Seconds() / 1e9
-	moved := row.MatrixBytes + 2*e.dims.fixedBytes() + int64(n)*int64(4*e.dims.pageFloats()/pageTokens)
+	moved := row.MatrixBytes + 2*e.dims.fixedBytes() + int64(n)*e.dims.pageBytes()/pageTokens
 	row.DecodeGBs = row.Decode * float64(moved) / 1e9
 	return row, nil
 }

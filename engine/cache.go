@@ -61,7 +61,7 @@ func (c *cache) touch(i int) kept {
 func (c *cache) keep(s *state, logits []float32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.length == 0 || c.fixed()+int64(len(s.pages))*int64(4*c.d.pageFloats()) > c.budget {
+	if s.length == 0 || c.fixed()+int64(len(s.pages))*c.d.pageBytes() > c.budget {
 		return
 	}
 	for i, k := range c.kept {
@@ -75,7 +75,7 @@ func (c *cache) keep(s *state, logits []float32) {
 	c.bytes += c.fixed()
 	for _, p := range k.pages {
 		if c.pages[p]++; c.pages[p] == 1 {
-			c.bytes += int64(4 * len(p.data))
+			c.bytes += c.d.pageBytes()
 		}
 	}
 	for c.bytes > c.budget {
@@ -93,7 +93,7 @@ func (c *cache) drop(i int) {
 	for _, p := range s.pages {
 		if c.pages[p]--; c.pages[p] == 0 {
 			delete(c.pages, p)
-			c.bytes -= int64(4 * len(p.data))
+			c.bytes -= c.d.pageBytes()
 		}
 	}
 }

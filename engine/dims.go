@@ -20,6 +20,7 @@ type dims struct {
 
 	eps        float32 // 1e-6
 	maxContext int     // 262144
+	half       bool    // keys and values are kept in bfloat16
 	stop       []int32
 }
 

@@ -16,8 +16,9 @@ import (
 type Options struct {
 	// Threads to compute with; zero takes every core the process may use.
 	Threads int
-	// Exact keeps activations in float32: about half as fast, and what
-	// references are compared with. Otherwise they meet 4-bit weights in 8 bits.
+	// Exact keeps activations, keys and values in float32: about half as fast,
+	// and what references are compared with. Otherwise activations meet 4-bit
+	// weights in 8 bits, and keys and values are kept in bfloat16.
 	Exact bool
 	// ChunkedDelta computes the delta rule over a prompt in chunks of 64, as
 	// Hugging Face and devices with matrix units do, instead of step by step.
@@ -91,6 +92,7 @@ func newEngine(file *checkpoint.Checkpoint, o Options) (*Engine, error) {
 	if o.Exact {
 		form = cpu.Float32
 	}
+	e.dims.half = !o.Exact
 	e.pool = cpu.NewPool(o.Threads)
 	e.step = newStep(&e.dims, w, kernels, form, e.chunk, e.pool.Size())
 	e.step.chunked = o.ChunkedDelta

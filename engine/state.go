@@ -1,13 +1,33 @@
 package engine
 
+import (
+	"slices"
+
+	"weir/engine/cpu"
+)
+
 // pageTokens is the number of positions whose keys and values lie together.
 // Softmax sums are cut at pages, so it is part of what fixes a result's bits.
 const pageTokens = 64
 
 // page holds the keys and values of pageTokens positions for all attention
 // layers: [layer][key, value][kvHead][position][headDim]. A full page is never
-// written again, so sessions and snapshots with a common past share it.
-type page struct{ data []float32 }
+// written again, so sessions and snapshots with a common past share it. It has
+// either kind of numbers, see dims.half.
+type page struct {
+	full []float32
+	half []uint16
+}
+
+func (d *dims) newPage() *page {
+	n := d.pageNumbers()
+	if d.half {
+		return &page{half: make([]uint16, n)}
+	}
+	return &page{full: make([]float32, n)}
+}
+
+func (p *page) clone() *page { return &page{slices.Clone(p.full), slices.Clone(p.half)} }
 
 // deltaState is what one delta-rule layer remembers: the same size after one
 // token or a hundred thousand.
@@ -56,7 +76,7 @@ func (s *state) clone() *state {
 	if n := s.length / pageTokens; n < len(c.pages) {
 		c.pages = c.pages[:n:n]
 		if s.length%pageTokens > 0 {
-			c.pages = append(c.pages, &page{append([]float32(nil), s.pages[n].data...)})
+			c.pages = append(c.pages, s.pages[n].clone())
 		}
 	}
 	return c
@@ -65,12 +85,17 @@ func (s *state) clone() *state {
 // grow makes room for n more tokens.
 func (s *state) grow(n int) {
 	for len(s.pages)*pageTokens < s.length+n {
-		s.pages = append(s.pages, &page{make([]float32, s.d.pageFloats())})
+		s.pages = append(s.pages, s.d.newPage())
 	}
 }
 
-func (d *dims) pageFloats() int {
-	return d.attentionLayers() * 2 * d.kv() * pageTokens
+func (d *dims) pageNumbers() int { return d.attentionLayers() * 2 * d.kv() * pageTokens }
+
+func (d *dims) pageBytes() int64 {
+	if d.half {
+		return int64(2 * d.pageNumbers())
+	}
+	return int64(4 * d.pageNumbers())
 }
 
 // fixedBytes is the size of a state without its pages.
@@ -79,19 +104,38 @@ func (d *dims) fixedBytes() int64 {
 	return int64(d.layers-d.attentionLayers()) * int64(each) * 4
 }
 
-// kvRows are the keys and values of n positions from pos, which is where a
-// page begins, for one head.
-func (s *state) kvRows(layer, pos, head, n int) (keys, values []float32) {
-	D, H := s.d.headDim, s.d.kvHeads
-	data := s.pages[pos/pageTokens].data
-	at := (s.slot[layer]*2*H + head) * pageTokens * D
-	v := at + H*pageTokens*D
-	return data[at : at+n*D], data[v : v+n*D]
+// place is where in a page the rows of keys and of values begin, for one layer
+// and head.
+func (s *state) place(layer, head int) (key, value int) {
+	rows := pageTokens * s.d.headDim
+	key = (s.slot[layer]*2*s.d.kvHeads + head) * rows
+	return key, key + s.d.kvHeads*rows
 }
 
-// kvRow is the key and value of one position and head.
-func (s *state) kvRow(layer, pos, head int) (key, value []float32) {
-	D := s.d.headDim
-	keys, values := s.kvRows(layer, pos/pageTokens*pageTokens, head, pos%pageTokens+1)
-	return keys[len(keys)-D:], values[len(values)-D:]
+// store keeps a key and value for position pos.
+func (s *state) store(layer, pos, head int, key, value []float32) {
+	p, at := s.pages[pos/pageTokens], pos%pageTokens*s.d.headDim
+	k, v := s.place(layer, head)
+	if s.d.half {
+		cpu.Narrow(p.half[k+at:], key)
+		cpu.Narrow(p.half[v+at:], value)
+		return
+	}
+	copy(p.full[k+at:], key)
+	copy(p.full[v+at:], value)
+}
+
+// load returns the keys and values of n positions from first, where a page
+// begins, for one head: the page's own, or widened into scratch, which has
+// room for both.
+func (s *state) load(k cpu.Kernels, layer, first, head, n int, scratch []float32) (keys, values []float32) {
+	p, m := s.pages[first/pageTokens], n*s.d.headDim
+	key, value := s.place(layer, head)
+	if !s.d.half {
+		return p.full[key : key+m], p.full[value : value+m]
+	}
+	keys, values = scratch[:m], scratch[len(scratch)/2:][:m]
+	k.Widen(keys, p.half[key:key+m])
+	k.Widen(values, p.half[value:value+m])
+	return keys, values
 }

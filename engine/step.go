@@ -55,6 +55,7 @@ type scratch struct {
 	hidden  []float32 // [hidden]
 	product []float32 // [tokenUnit, share of rows] or two of that
 	scores  []float32 // [pageTokens]
+	page    []float32 // [keys, values][pageTokens, headDim], when kept narrow
 
 	chunk       *cpu.DeltaChunk
 	decay, beta []float32 // [cpu.ChunkTokens]
@@ -87,7 +88,7 @@ func newStep(d *dims, wt *weights, k cpu.Kernels, form cpu.Form, chunk, workers 
 	for i := range s.local {
 		s.local[i] = scratch{
 			hidden: make([]float32, d.hidden), product: make([]float32, min(chunk, tokenUnit)*rows),
-			scores: make([]float32, pageTokens), chunk: cpu.NewDeltaChunk(d.keyDim, d.valueDim),
+			scores: make([]float32, pageTokens), page: make([]float32, 2*pageTokens*d.headDim), chunk: cpu.NewDeltaChunk(d.keyDim, d.valueDim),
 			decay: make([]float32, cpu.ChunkTokens), beta: make([]float32, cpu.ChunkTokens),
 		}
 	}

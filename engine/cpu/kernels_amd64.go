@@ -197,6 +197,14 @@ func (k Kernels) delta(out, s, key, q, v []float32, decay, beta float32) {
 	}
 }
 
+func (k Kernels) widen(dst []float32, src []uint16) {
+	if k.level == AVX2 {
+		widen256(&dst[0], &src[0], len(src))
+		return
+	}
+	widen512(&dst[0], &src[0], len(src))
+}
+
 func (k Kernels) read(b []byte) bool {
 	switch {
 	case k.level == Plain || len(b) < 256:

@@ -5327,6 +5327,24 @@ loop:
 	VZEROUPPER
 	RET
 
+// func widen512(dst *float32, src *uint16, n int)
+
+TEXT ·widen512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+loop:
+	PREFETCHT0 1024(SI)
+	VPMOVZXWD (SI), Z0
+	VPSLLD $16, Z0, Z0
+	VMOVUPS Z0, (DI)
+	ADDQ $32, SI
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JNZ loop
+	VZEROUPPER
+	RET
+
 // func read512(p *byte, n int)
 
 TEXT ·read512(SB), NOSPLIT, $0-16
@@ -5603,6 +5621,24 @@ loop:
 	VMOVUPS Y1, (DI)
 	ADDQ $32, DI
 	ADDQ $32, SI
+	SUBQ $8, CX
+	JNZ loop
+	VZEROUPPER
+	RET
+
+// func widen256(dst *float32, src *uint16, n int)
+
+TEXT ·widen256(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+loop:
+	PREFETCHT0 1024(SI)
+	VPMOVZXWD (SI), Y0
+	VPSLLD $16, Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ $16, SI
+	ADDQ $32, DI
 	SUBQ $8, CX
 	JNZ loop
 	VZEROUPPER

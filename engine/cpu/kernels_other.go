@@ -19,6 +19,7 @@ func (k Kernels) dot(a, b []float32) float32 { panic("cpu: no vector kernels") }
 func (k Kernels) scores(out, q, rows []float32, scale float32) { panic("cpu: no vector kernels") }
 func (k Kernels) blend(out, p, rows []float32)                 { panic("cpu: no vector kernels") }
 
+func (k Kernels) widen(dst []float32, src []uint16)   { panic("cpu: no vector kernels") }
 func (k Kernels) addScaled(y, x []float32, w float32) { panic("cpu: no vector kernels") }
 
 func (k Kernels) conv4(dst []float32, r, w *[4][]float32) { panic("cpu: no vector kernels") }

@@ -83,6 +83,9 @@ func delta512x8(s *float32, stride uintptr, key, q *float32, keys int, v, out *f
 func delta512x1(s *float32, stride uintptr, key, q *float32, keys int, v, out *float32, decay, beta float32)
 
 //go:noescape
+func widen512(dst *float32, src *uint16, n int)
+
+//go:noescape
 func read512(p *byte, n int)
 
 //go:noescape
@@ -102,6 +105,9 @@ func delta256x4(s *float32, stride uintptr, key, q *float32, keys int, v, out *f
 
 //go:noescape
 func delta256x2(s *float32, stride uintptr, key, q *float32, keys int, v, out *float32, decay, beta float32)
+
+//go:noescape
+func widen256(dst *float32, src *uint16, n int)
 
 //go:noescape
 func read256(p *byte, n int)

@@ -126,6 +126,7 @@ func main() {
 		g.scores(w)
 		g.blend(w)
 		g.addScaled(w)
+		g.widen(w)
 		g.read(w)
 	}
 	g.delta(width{"Z", 16, "512"}, 8)
