@@ -25,8 +25,16 @@ type object struct {
 	p       *Problems
 }
 
+// frameworkKeys are what transformers writes into any configuration.
+var frameworkKeys = []string{
+	"_name_or_path", "architectures", "chunk_size_feed_forward", "dtype", "id2label", "is_encoder_decoder", "label2id",
+	"output_attentions", "output_hidden_states", "problem_type", "return_dict", "torch_dtype", "transformers_version",
+	"bos_token_id", "pad_token_id",
+}
+
 func newObject(path string, raw jsontext.Value, p *Problems) *object {
 	o := &object{path: path, known: map[string]bool{}, p: p}
+	o.inert(frameworkKeys...)
 	if err := json.Unmarshal(raw, &o.members); err != nil || o.members == nil {
 		p.addf("config.json: %s is not an object", orTop(path))
 		o.members = map[string]jsontext.Value{}

@@ -16,8 +16,7 @@ func parseConfig(raw []byte, p *Problems) Config {
 	top.fixed("model_type", `"qwen3_5_moe"`)
 	top.fixed("architectures", `["Qwen3_5MoeForConditionalGeneration"]`)
 	top.fixed("tie_word_embeddings", `false`)
-	top.inert("transformers_version", "image_token_id", "video_token_id", "vision_config",
-		"vision_start_token_id", "vision_end_token_id", "language_model_only")
+	top.inert("image_token_id", "video_token_id", "vision_config", "vision_start_token_id", "vision_end_token_id")
 
 	var text jsontext.Value
 	c := Config{EOS: stopIDs(top)}
@@ -61,9 +60,8 @@ func parseText(o *object, c *Config) {
 	o.fixed("mlp_only_layers", `[]`)
 	o.fixed("sliding_window", `null`)
 	o.fixed("use_sliding_window", `false`)
-	o.inert("attention_dropout", "bos_token_id", "eos_token_id", "pad_token_id", "dtype", "torch_dtype",
-		"initializer_range", "mamba_ssm_dtype", "mtp_num_hidden_layers", "mtp_use_dedicated_embeddings",
-		"output_router_logits", "router_aux_loss_coef", "use_cache")
+	o.inert("attention_dropout", "eos_token_id", "initializer_range", "intermediate_size", "mamba_ssm_dtype",
+		"mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "output_router_logits", "router_aux_loss_coef", "use_cache")
 
 	c.HiddenSize = o.positive("hidden_size")
 	c.VocabSize = o.positive("vocab_size")
@@ -233,7 +231,13 @@ func checkDimensions(c Config, p *Problems) {
 // checkPinned notes each dimension that differs from Qwen3.6-35B-A3B's.
 func checkPinned(c Config, p *Problems) {
 	f := Full()
+	named := false
 	differ := func(key string, have, want any) {
+		if have != want && !named {
+			named = true
+			p.addf("it is another model of the Qwen3.5 mixture-of-experts family, or a part of one: %d layers of width %d with %d experts",
+				c.NumLayers(), c.HiddenSize, c.NumExperts)
+		}
 		if have != want {
 			p.addf("config.json: %s is %v, Qwen3.6-35B-A3B has %v", key, have, want)
 		}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -25,7 +26,7 @@ type Hub struct {
 	Transport http.RoundTripper
 	// Connections is how many parts are fetched at a time; 0 means 8.
 	Connections int
-	// SegmentBytes is the size of a part; 0 means 16 MiB. Fetching that was
+	// SegmentBytes is the size of a part; 0 means 32 MiB. Fetching that was
 	// interrupted goes on with the parts that are missing, if this is the same.
 	SegmentBytes int64
 	// Stall is how long a connection may be silent; 0 means 30 s.
@@ -41,7 +42,7 @@ type Hub struct {
 const (
 	defaultEndpoint    = "https://huggingface.co"
 	defaultConnections = 8
-	defaultSegment     = 16 << 20
+	defaultSegment     = 32 << 20 // each costs the hub a redirect: 640 of them for the whole
 	defaultStall       = 30 * time.Second
 	defaultBackoff     = time.Second
 
@@ -82,7 +83,15 @@ func Pull(ctx context.Context, dir string, m Manifest, h Hub) error {
 	}
 	defer unlock()
 	p := &puller{dir: dir, hub: h, fetcher: f, meter: newMeter(m.Bytes(), h.Progress)}
-	return p.run(ctx, m)
+	return diskError(p.run(ctx, m))
+}
+
+// diskError says what to do about a full disk.
+func diskError(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("the disk is full (what has arrived is kept: make room, and fetch again): %w", err)
+	}
+	return err
 }
 
 type puller struct {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -21,95 +22,6 @@ import (
 
 	"weir/engine/checkpoint"
 )
-
-// hub is a stand-in for a hub: its paths, its redirect to a storage on
-// another host, ranges. A test may put its own handler before the storage.
-type hub struct {
-	api, storage *httptest.Server
-	manifest     checkpoint.Manifest
-	content      map[string][]byte
-	requests     atomic.Int64
-	// before may answer a request to the storage, and returns whether it did.
-	before func(w http.ResponseWriter, r *http.Request, name string) bool
-	mu     sync.Mutex
-	tokens []string // Authorization as the storage saw it
-}
-
-const segment = 100_000
-
-func newHub(t *testing.T) *hub {
-	t.Helper()
-	h := &hub{content: map[string][]byte{}, manifest: checkpoint.Manifest{Repo: "org/model", Revision: "0123456789abcdef"}}
-	r := rand.NewChaCha8([32]byte{1})
-	for name, size := range map[string]int{"config.json": 1234, "model-1.safetensors": 1_234_567, "model-2.safetensors": 300_000, "empty.json": 0} {
-		b := make([]byte, size)
-		r.Read(b)
-		h.content[name] = b
-		sum := sha256.Sum256(b)
-		h.manifest.Files = append(h.manifest.Files, checkpoint.PinnedFile{Name: name, Size: int64(size), SHA256: hex.EncodeToString(sum[:])})
-	}
-	h.storage = httptest.NewServer(http.HandlerFunc(h.serveStorage))
-	h.api = httptest.NewServer(http.HandlerFunc(h.serveAPI))
-	t.Cleanup(h.storage.Close)
-	t.Cleanup(h.api.Close)
-	return h
-}
-
-func (h *hub) serveAPI(w http.ResponseWriter, r *http.Request) {
-	name, ok := strings.CutPrefix(r.URL.Path, "/org/model/resolve/0123456789abcdef/")
-	if _, known := h.content[name]; !ok || !known {
-		http.NotFound(w, r)
-		return
-	}
-	if strings.HasSuffix(name, ".json") { // small files come directly
-		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(h.content[name]))
-		return
-	}
-	http.Redirect(w, r, h.storage.URL+"/blob/"+name+"?signature=very-secret", http.StatusFound)
-}
-
-func (h *hub) serveStorage(w http.ResponseWriter, r *http.Request) {
-	h.requests.Add(1)
-	h.mu.Lock()
-	h.tokens = append(h.tokens, r.Header.Get("Authorization"))
-	h.mu.Unlock()
-	name := strings.TrimPrefix(r.URL.Path, "/blob/")
-	if h.before != nil && h.before(w, r, name) {
-		return
-	}
-	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(h.content[name]))
-}
-
-func (h *hub) options() checkpoint.Hub {
-	return checkpoint.Hub{
-		Endpoint: h.api.URL, Connections: 4, SegmentBytes: segment,
-		Stall: 200 * time.Millisecond, Backoff: time.Millisecond,
-		Transport: &http.Transport{},
-	}
-}
-
-// wantAll fails unless the folder holds exactly the files of the hub.
-func (h *hub) wantAll(t *testing.T, dir string) {
-	t.Helper()
-	for name, want := range h.content {
-		got, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s is not what the hub has (%v)", name, err)
-		}
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != len(h.content) {
-		t.Errorf("the folder has %v (%v)", entries, err)
-	}
-}
-
-// wantNone fails if a wrong file got its final name.
-func (h *hub) wantNone(t *testing.T, dir, name string) {
-	t.Helper()
-	if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-		t.Errorf("%s appeared although it is not right", name)
-	}
-}
 
 func TestPull(t *testing.T) {
 	t.Parallel()
@@ -292,6 +204,12 @@ func TestPullRefuses(t *testing.T) {
 				return true
 			}
 		}, "other content than the pinned one, twice"},
+		"no ranges, and never whole": {func(h *hub) func(http.ResponseWriter, *http.Request, string) bool {
+			return func(w http.ResponseWriter, _ *http.Request, name string) bool {
+				w.Write(h.content[name][:len(h.content[name])/2])
+				panic(http.ErrAbortHandler)
+			}
+		}, ""},
 		"a byte at a time": {func(h *hub) func(http.ResponseWriter, *http.Request, string) bool {
 			return func(w http.ResponseWriter, r *http.Request, name string) bool {
 				var from, to int
@@ -420,7 +338,9 @@ func TestPullKeepsForeignFiles(t *testing.T) {
 func TestPullEndpoint(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	tls := httptest.NewTLSServer(http.RedirectHandler(h.storage.URL, http.StatusFound))
+	tls := httptest.NewUnstartedServer(http.RedirectHandler(h.storage.URL, http.StatusFound))
+	tls.Config.ErrorLog = log.New(io.Discard, "", 0) // a client that hangs up is what is wanted
+	tls.StartTLS()
 	t.Cleanup(tls.Close)
 	rows := map[string]struct {
 		hub  checkpoint.Hub
@@ -477,4 +397,36 @@ func TestPullLock(t *testing.T) {
 		t.Error(err)
 	}
 	h.wantAll(t, dir)
+}
+
+func TestEnough(t *testing.T) {
+	t.Parallel()
+	if err := checkpoint.Enough(5, 5); err != nil {
+		t.Error(err)
+	}
+	if err := checkpoint.Enough(12_300_000_000, 20_429_000_000); err == nil || !strings.Contains(err.Error(), "12.3 GB free, 20.4 GB") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Over loopback, what remains is our own cost: writing, and hashing once.
+func BenchmarkPull(b *testing.B) {
+	content := make([]byte, 64<<20)
+	rand.NewChaCha8([32]byte{2}).Read(content)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "x", time.Time{}, bytes.NewReader(content))
+	}))
+	b.Cleanup(server.Close)
+	sum := sha256.Sum256(content)
+	m := checkpoint.Manifest{Repo: "org/model", Revision: "r", Files: []checkpoint.PinnedFile{
+		{Name: "x", Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:])},
+	}}
+	b.SetBytes(int64(len(content)))
+	b.ReportAllocs()
+	for b.Loop() {
+		hub := checkpoint.Hub{Endpoint: server.URL, SegmentBytes: 8 << 20}
+		if err := checkpoint.Pull(b.Context(), b.TempDir(), m, hub); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -149,7 +149,9 @@ func (s *synth) values(spec Spec) func() float32 {
 		module, part = module[:i], module[i+1:]
 	}
 	r := rand.New(s.stream(module + " values"))
-	between := func(lo, hi float64) float64 { return lo + (hi-lo)*r.Float64() }
+	// The conversion keeps processors from fusing the two operations, which
+	// would round otherwise.
+	between := func(lo, hi float64) float64 { return lo + float64((hi-lo)*r.Float64()) }
 	if part == "" {
 		return func() float32 { return float32(plainValue(spec.Name, between)) }
 	}
@@ -182,7 +184,7 @@ func (s *synth) values(spec Spec) func() float32 {
 func plainValue(name string, between func(lo, hi float64) float64) float64 {
 	switch {
 	case strings.HasSuffix(name, "A_log"):
-		return math.Log(between(0.01, 16))
+		return between(-4.6, 2.7) // exp is 0.01 to 15
 	case strings.HasSuffix(name, "dt_bias"):
 		return between(-6, -2)
 	case strings.HasSuffix(name, "conv1d.weight"):

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -62,27 +63,38 @@ type model struct {
 // pair is a merge: ["a","b"], or "a b" in older files.
 type pair [2]string
 
-// UnmarshalJSONFrom reads either form.
+// UnmarshalJSONFrom reads either form. There are a quarter of a million, so
+// that it pays to read tokens.
 func (p *pair) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	if d.PeekKind() != '"' {
-		var list [2]string
-		if err := json.UnmarshalDecode(d, &list); err != nil {
+	if d.PeekKind() == '"' {
+		t, err := d.ReadToken()
+		if err != nil {
 			return err
 		}
-		*p = list
+		left, right, ok := strings.Cut(t.String(), " ")
+		if !ok {
+			return errNoPair
+		}
+		*p = pair{left, right}
 		return nil
 	}
-	var s string
-	if err := json.UnmarshalDecode(d, &s); err != nil {
-		return err
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
+		return cmp.Or(err, errNoPair)
 	}
-	left, right, ok := strings.Cut(s, " ")
-	if !ok {
-		return errors.New("a merge is not a pair")
+	for i := range p {
+		t, err := d.ReadToken()
+		if err != nil || t.Kind() != '"' {
+			return cmp.Or(err, errNoPair)
+		}
+		p[i] = t.String()
 	}
-	*p = pair{left, right}
+	if t, err := d.ReadToken(); err != nil || t.Kind() != ']' {
+		return cmp.Or(err, errNoPair)
+	}
 	return nil
 }
+
+var errNoPair = errors.New("a merge is not a pair")
 
 // maxID bounds ids, so that a file cannot make us reserve memory at will.
 const maxID = 1 << 22

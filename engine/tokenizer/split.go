@@ -61,10 +61,7 @@ func classAt(s string, i int) (class, int) {
 	if s[i] < utf8.RuneSelf {
 		return asciiClass(s[i]), 1
 	}
-	r, n := utf8.DecodeRuneInString(s[i:])
-	if r == utf8.RuneError && n == 1 {
-		return other, 1
-	}
+	r, n := utf8.DecodeRuneInString(s[i:]) // U+FFFD, which has no class either
 	return classOf(r), n
 }
 
