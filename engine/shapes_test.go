@@ -28,7 +28,7 @@ func wide() checkpoint.Config {
 	c.FullAttention = []bool{false, false, true}
 	c.NumHeads, c.NumKVHeads, c.HeadDim, c.RotaryDim = 4, 1, 128, 32
 	c.LinearKeyHeads, c.LinearValueHeads, c.LinearKeyDim, c.LinearValueDim = 2, 4, 128, 128
-	c.NumExperts, c.ExpertsPerToken, c.ExpertWidth, c.SharedWidth = 8, 8, 512, 64
+	c.NumExperts, c.ExpertsPerToken, c.ExpertWidth, c.SharedWidth = 3, 2, 512, 64
 	c.EOS = []int{1}
 	return c
 }
@@ -43,7 +43,7 @@ func TestOtherShapes(t *testing.T) {
 			if err := checkpoint.Synth(t.Context(), dir, c, checkpoint.SynthOptions{Seed: 5}); err != nil {
 				t.Fatal(err)
 			}
-			tokens := make([]int32, 70)
+			tokens := make([]int32, 20)
 			for i := range tokens {
 				tokens[i] = int32(i * 37 % 250)
 			}
