@@ -90,17 +90,23 @@ func (e *Engine) benchRow(ctx context.Context, n int, o BenchOptions) (BenchRow,
 		if err != nil {
 			return row, err
 		}
-		switch {
-		case round == 0:
-			row.ReadGBs = e.readRate(o.ReadBytes)
+		if round == 0 {
+			if row.ReadGBs, err = e.readRate(ctx, o.ReadBytes); err != nil {
+				return row, err
+			}
 			continue
-		case round > 1 && digest != row.Digest:
+		}
+		if round > 1 && digest != row.Digest {
 			return row, fmt.Errorf("round %d decoded other tokens than the one before", round)
 		}
 		row.Digest = digest
 		prefill, decode = append(prefill, p), append(decode, d)
 	}
-	row.ReadGBs = max(row.ReadGBs, e.readRate(o.ReadBytes))
+	after, err := e.readRate(ctx, o.ReadBytes)
+	if err != nil {
+		return row, err
+	}
+	row.ReadGBs = max(row.ReadGBs, after)
 	row.FirstToken = median(prefill)
 	row.Prefill = float64(n) / row.FirstToken.Seconds()
 	row.Decode = float64(o.Steps) / median(decode).Seconds()
@@ -149,8 +155,10 @@ func median(d []time.Duration) time.Duration {
 }
 
 // readRate is how fast all threads together read memory that no cache holds.
-func (e *Engine) readRate(n int) float64 {
-	<-e.turn
+func (e *Engine) readRate(ctx context.Context, n int) (float64, error) {
+	if err := e.acquire(ctx); err != nil {
+		return 0, err
+	}
 	defer func() { e.turn <- struct{}{} }()
 	buf := make([]byte, n)
 	for i := 0; i < len(buf); i += 4096 { // an untouched page is not memory yet
@@ -165,7 +173,7 @@ func (e *Engine) readRate(n int) float64 {
 		})
 		best = min(best, time.Since(start))
 	}
-	return float64(len(buf)) / best.Seconds() / 1e9
+	return float64(len(buf)) / best.Seconds() / 1e9, nil
 }
 
 // tokenBytes is what a token reads of the matrices.

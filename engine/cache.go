@@ -56,24 +56,31 @@ func (c *cache) touch(i int) kept {
 	return k
 }
 
-// keep takes a copy of s, unless the same tokens are kept already or it alone
-// would not fit the budget, and drops the least recently used to make room.
-func (c *cache) keep(s *state, logits []float32) {
+// wants says whether keeping s would be of use: it fits the budget and its
+// tokens are not kept yet.
+func (c *cache) wants(s *state) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.length == 0 || c.fixed()+int64(len(s.pages))*c.d.pageBytes() > c.budget {
-		return
+		return false
 	}
 	for i, k := range c.kept {
 		if slices.Equal(k.tokens, s.tokens) {
 			c.touch(i)
-			return
+			return false
 		}
 	}
-	k := kept{s.clone(), slices.Clone(logits)}
-	c.kept = append(c.kept, k)
+	return true
+}
+
+// keep takes s and its logits, which are the cache's from then on, and drops
+// the least recently used states to make room.
+func (c *cache) keep(s *state, logits []float32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = append(c.kept, kept{s, logits})
 	c.bytes += c.fixed()
-	for _, p := range k.pages {
+	for _, p := range s.pages {
 		if c.pages[p]++; c.pages[p] == 1 {
 			c.bytes += c.d.pageBytes()
 		}

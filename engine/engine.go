@@ -73,6 +73,9 @@ func newEngine(file *checkpoint.Checkpoint, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Chunk < 0 || o.MaxContext < 0 || o.Threads < 0 {
+		return nil, fmt.Errorf("chunk %d, context %d or threads %d is negative", o.Chunk, o.MaxContext, o.Threads)
+	}
 	e := &Engine{
 		dims: d, file: file,
 		chunk:      cmp.Or(o.Chunk, defaultChunk),

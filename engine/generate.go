@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 )
@@ -31,12 +32,14 @@ type Request struct {
 }
 
 // LogValue prints sizes alone.
-func (r *Request) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("prompt", len(r.Prompt)), slog.Int("max_tokens", r.MaxTokens))
-}
+func (r Request) LogValue() slog.Value { return slog.StringValue(r.size()) }
 
-// String prints sizes alone.
-func (r *Request) String() string { return fmt.Sprintf("request(%d tokens)", len(r.Prompt)) }
+// Format prints sizes alone, whatever the verb.
+func (r Request) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.size()) }
+
+func (r Request) size() string {
+	return fmt.Sprintf("request(%d tokens, at most %d more)", len(r.Prompt), r.MaxTokens)
+}
 
 // Reason is why a reply ended.
 type Reason string
@@ -83,7 +86,9 @@ func (e *Engine) Generate(ctx context.Context, r *Request, emit func(Token) bool
 	if err := e.reply(ctx, s, r, limit, &res, emit); err != nil {
 		return res, fmt.Errorf("generate token %d: %w", res.Tokens+1, err)
 	}
-	e.cache.keep(s.state, s.logits)
+	if e.cache.wants(s.state) {
+		e.cache.keep(s.state, s.logits) // s ends here, so nothing is copied
+	}
 	return res, nil
 }
 
@@ -107,7 +112,9 @@ func (e *Engine) prefill(ctx context.Context, r *Request, res *Result) (*Session
 		if err := s.Extend(ctx, r.Prompt[s.Len():end]); err != nil {
 			return nil, err
 		}
-		e.cache.keep(s.state, s.logits)
+		if e.cache.wants(s.state) {
+			e.cache.keep(s.state.clone(), slices.Clone(s.logits))
+		}
 	}
 	return s, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 )
 
@@ -46,10 +47,12 @@ func (s *Session) Tokens() []int32 { return s.state.tokens }
 func (s *Session) Logits() []float32 { return s.logits }
 
 // LogValue prints the length alone.
-func (s *Session) LogValue() slog.Value { return slog.IntValue(s.state.length) }
+func (s *Session) LogValue() slog.Value { return slog.StringValue(s.size()) }
 
-// String prints the length alone.
-func (s *Session) String() string { return fmt.Sprintf("session(%d tokens)", s.state.length) }
+// Format prints the length alone, whatever the verb.
+func (s *Session) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.size()) }
+
+func (s *Session) size() string { return fmt.Sprintf("session(%d tokens)", s.state.length) }
 
 // Fork returns a session with the same past and a future of its own.
 func (s *Session) Fork() *Session {
@@ -58,7 +61,8 @@ func (s *Session) Fork() *Session {
 
 // Extend appends tokens and leaves the logits of what follows in
 // [Session.Logits]. When ctx ends, Extend returns its error within the time of
-// one layer, and the session is broken unless no token had been begun.
+// one layer. If that was within a chunk the session is broken; between two it
+// has the tokens up to there, see [Session.Len], but no logits.
 func (s *Session) Extend(ctx context.Context, tokens []int32) error {
 	if err := s.check(tokens); err != nil {
 		return err

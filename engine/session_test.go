@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -204,6 +206,19 @@ func TestClosedEngineRefuses(t *testing.T) {
 	}
 }
 
+func TestOpenRefusesOptions(t *testing.T) {
+	t.Parallel()
+	for _, o := range []engine.Options{{Chunk: -1}, {Threads: -1}, {MaxContext: -1}, {Kernels: "mmx"}} {
+		o.AnySize = true
+		if e, err := engine.Open(tiny, o); err == nil {
+			t.Errorf("opened with %+v", o)
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func TestOpenRefusesOtherSizes(t *testing.T) {
 	t.Parallel()
 	if e, err := engine.Open(tiny, engine.Options{}); err == nil {
@@ -226,13 +241,20 @@ func TestDecodingDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestSessionPrintsNoTokens(t *testing.T) {
+func TestContentIsNotPrinted(t *testing.T) {
 	t.Parallel()
 	s := openTiny(t, engine.Options{}).NewSession()
 	extend(t, s, []int32{321})
-	for _, got := range []string{fmt.Sprint(s), fmt.Sprintf("%v", s), s.LogValue().String()} {
-		if got != "session(1 tokens)" && got != "1" {
-			t.Errorf("a session prints %q", got)
+	r := engine.Request{Prompt: []int32{321}, Stop: []int32{321}}
+	rec := engine.Record{Tokens: []int32{321}, Top: []int32{321}}
+	for _, v := range []any{s, r, &r, rec, &rec} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x"} {
+			if got := fmt.Sprintf(verb, v); strings.Contains(got, "321") || strings.Contains(got, "141") || !strings.Contains(got, "1 tokens") {
+				t.Errorf("%T prints %q as %s", v, got, verb)
+			}
+		}
+		if got := v.(slog.LogValuer).LogValue().String(); strings.Contains(got, "321") {
+			t.Errorf("%T is logged as %q", v, got)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"math"
 	"slices"
 
@@ -132,6 +134,14 @@ type Record struct {
 	Top    []int32   `json:"top"` // most probable token after each but the last
 	P      []float64 `json:"p"`   // logarithm of the probability of the token that follows
 }
+
+// LogValue prints the length alone.
+func (r Record) LogValue() slog.Value { return slog.StringValue(r.size()) }
+
+// Format prints the length alone, whatever the verb.
+func (r Record) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r.size()) }
+
+func (r Record) size() string { return fmt.Sprintf("record(%d tokens)", len(r.Tokens)) }
 
 // Record runs over tokens and notes what it would have said at each.
 func (e *Engine) Record(ctx context.Context, tokens []int32) (Record, error) {
