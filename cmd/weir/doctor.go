@@ -178,6 +178,9 @@ const probeLimit = 5 * time.Second
 
 func (p *parts) checkUpstream(ctx context.Context, u config.Upstream) finding {
 	check := u.Kind + " " + u.Name
+	if u.Engine.Checkpoint != "" {
+		return checkEngineLocal(check, u)
+	}
 	srv, err := p.upstream(ctx, u)
 	if err != nil {
 		return failed(check, err)
@@ -194,6 +197,17 @@ func (p *parts) checkUpstream(ctx context.Context, u config.Upstream) finding {
 		return finding{Check: check, OK: true, Detail: "answers; it lists models only to clients with a key"}
 	}
 	return finding{Check: check, OK: true, Detail: fmt.Sprintf("answers, %d models", len(ms))}
+}
+
+// checkEngineLocal looks at a model's files, without loading it.
+func checkEngineLocal(check string, u config.Upstream) finding {
+	for _, f := range []finding{checkCheckpoint(u.Engine.Checkpoint, u.Engine.AnySize), checkTokenizer(u.Engine.Checkpoint)} {
+		if !f.OK {
+			f.Check = check
+			return f
+		}
+	}
+	return finding{Check: check, OK: true, Detail: "within Weir: the checkpoint in " + u.Engine.Checkpoint + " is whole"}
 }
 
 // mend says what to do about an upstream that does not answer.

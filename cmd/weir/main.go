@@ -45,6 +45,7 @@ type cli struct {
 	Audit     auditCommand     `cmd:"" help:"List, explain and verify the log of decisions."`
 	Approvals approvalsCommand `cmd:"" help:"Answer the questions that requests wait for."`
 	Bench     benchCommand     `cmd:"" help:"Measure what Weir adds to a request, beside a bare reverse proxy."`
+	Engine    engineCommand    `cmd:"" help:"Fetch, check, measure and serve the model that runs within Weir."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
 }
 

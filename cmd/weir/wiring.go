@@ -146,6 +146,15 @@ func (p *parts) openUpstreams(ctx context.Context) error {
 		Aliases: map[string]router.Alias{}, DefaultCloud: p.cfg.DefaultCloud, DefaultLocal: p.cfg.DefaultLocal,
 	}
 	for _, u := range p.cfg.Upstreams {
+		if u.Engine.Checkpoint != "" {
+			e, err := openEngineLocal(u, p.log)
+			if err != nil {
+				return err
+			}
+			p.closers = append(p.closers, e.model.Close)
+			p.routes.Locals = append(p.routes.Locals, router.LocalUpstream{Local: e, Caps: e.caps()})
+			continue
+		}
 		srv, err := p.upstream(ctx, u)
 		if err != nil {
 			return err

@@ -138,7 +138,11 @@ func (l *loader) checkUpstream(c *Config, i int) {
 	u, key := &c.Upstreams[i], indexed("upstreams", i)
 	l.checkName(c, i)
 	l.oneOf(key+".kind", u.Kind, kinds())
-	l.checkBaseURL(u, key)
+	if u.Engine.Checkpoint != "" {
+		l.checkEngine(u, key)
+	} else {
+		l.checkBaseURL(u, key)
+	}
 	switch {
 	case u.APIKey.Auto():
 		l.problem(key+".api_key", "auto is not a key that a server knows", hintLiteral)
@@ -184,6 +188,22 @@ func (l *loader) checkName(c *Config, i int) {
 		l.problem(name, "a server of this name must be of this kind", "")
 	case slices.IndexFunc(c.Upstreams, func(o Upstream) bool { return fold(o.Name) == fold(u.Name) }) < i:
 		l.problem(name, "another server has this name", "")
+	}
+}
+
+// checkEngine checks an upstream that is no server.
+func (l *loader) checkEngine(u *Upstream, key string) {
+	if u.Kind != KindLocal {
+		l.problem(key+".kind", "a model that runs within Weir must be of kind local", "")
+	}
+	if u.BaseURL != "" {
+		l.problem(key+".base_url", "must not be set beside engine.checkpoint", "an upstream is a server or a model within Weir")
+	}
+	if u.Engine.Threads < 0 {
+		l.problem(key+".engine.threads", "must not be negative", "")
+	}
+	if u.Engine.Cache <= 0 {
+		l.problem(key+".engine.cache", "must be more than 0", "")
 	}
 }
 

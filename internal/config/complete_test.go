@@ -52,7 +52,7 @@ func allKeys(path string, t reflect.Type) []string {
 func TestEveryFieldHasAKey(t *testing.T) {
 	t.Parallel()
 	for _, typ := range []reflect.Type{
-		reflect.TypeFor[Config](), reflect.TypeFor[Upstream](), reflect.TypeFor[Profile](), reflect.TypeFor[Alias](), reflect.TypeFor[Policy](),
+		reflect.TypeFor[Config](), reflect.TypeFor[Upstream](), reflect.TypeFor[Profile](), reflect.TypeFor[Engine](), reflect.TypeFor[Alias](), reflect.TypeFor[Policy](),
 		reflect.TypeFor[Mask](), reflect.TypeFor[Store](), reflect.TypeFor[Approvals](), reflect.TypeFor[Limits](), reflect.TypeFor[Log](),
 	} {
 		for i := range typ.NumField() {

@@ -83,6 +83,21 @@ type Upstream struct {
 	// Capabilities are those of [Capabilities] that the server has.
 	Capabilities []string `yaml:"capabilities"`
 	Profile      Profile  `yaml:"profile"`
+	// Engine, if it names a checkpoint, is a model that runs within Weir instead
+	// of a server at BaseURL.
+	Engine Engine `yaml:"engine"`
+}
+
+// Engine says how a model runs within Weir.
+type Engine struct {
+	// Checkpoint is the folder of the model's files; empty for none.
+	Checkpoint string `yaml:"checkpoint"`
+	// Threads to compute with; 0 for all cores.
+	Threads int `yaml:"threads"`
+	// Cache bounds what is kept of earlier prompts.
+	Cache Bytes `yaml:"cache"`
+	// AnySize lets in other dimensions of the same architecture.
+	AnySize bool `yaml:"any_size"`
 }
 
 // The kinds of [Upstream].

@@ -43,6 +43,7 @@ func upstreamDefaults() Upstream {
 		// The kind that is trusted less: what it gets is examined and masked.
 		Kind:    KindCloud,
 		Timeout: 10 * time.Minute,
+		Engine:  Engine{Cache: 1 << 30},
 	}
 }
 
@@ -66,6 +67,10 @@ func (l *loader) complete() {
 		base = filepath.Dir(c.File)
 	}
 	for _, p := range []*string{&c.DataDir, &c.Store.Path, &c.Policy.Dir} {
+		*p = l.absolute(*p, base)
+	}
+	for i := range c.Upstreams {
+		p := &c.Upstreams[i].Engine.Checkpoint
 		*p = l.absolute(*p, base)
 	}
 	if c.Store.Path == "" && c.DataDir != "" {

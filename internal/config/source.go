@@ -41,6 +41,22 @@ func FromProcess(path string) (Sources, error) {
 	return s, nil
 }
 
+// Hub is where checkpoints are fetched from, by the variables that the tools of
+// Hugging Face read.
+type Hub struct{ Endpoint, token string }
+
+// HubFromProcess reads HF_ENDPOINT and HF_TOKEN.
+func HubFromProcess() Hub {
+	env := environment(os.Environ())
+	return Hub{Endpoint: env["HF_ENDPOINT"], token: env["HF_TOKEN"]}
+}
+
+// Token is the hub's token, or empty.
+func (h Hub) Token() string { return h.token }
+
+// Format prints the endpoint alone, whatever the verb.
+func (h Hub) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "hub(%s)", h.Endpoint) }
+
 // dataDir follows the XDG base directory specification, and on macOS Apple's
 // habit, where data lies beside the configuration.
 func dataDir(env map[string]string, home, configDir string) string {

@@ -76,6 +76,7 @@ func ours() map[string][]string {
 		"pii/tagger": {"pii", "pii/fold"},
 
 		"local":              {},
+		"local/model":        {"engine", "internal/wire"},
 		"internal/wire":      {},
 		"internal/telemetry": {},
 		"internal/seal":      {},

@@ -137,9 +137,9 @@ func (c *choice) finish(res engine.Result) {
 
 // tokenLogprob is a token as the wire reports it.
 type tokenLogprob struct {
-	Token   string        `json:"token"`
-	Logprob float64       `json:"logprob"`
-	Bytes   []int         `json:"bytes"`
+	Token   string       `json:"token"`
+	Logprob float64      `json:"logprob"`
+	Bytes   []int        `json:"bytes"`
 	Top     []topLogprob `json:"top_logprobs"`
 }
 

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"weir/engine"
+	"weir/engine/checkpoint"
+	"weir/internal/config"
+)
+
+type engineCommand struct {
+	Serve  engineServeCommand  `cmd:"" help:"Serve the model over HTTP, without the front door."`
+	Pull   enginePullCommand   `cmd:"" help:"Fetch the model's files, or go on fetching them."`
+	Verify engineVerifyCommand `cmd:"" help:"Compare the engine with recorded references, or the files with their digests."`
+	Bench  engineBenchCommand  `cmd:"" help:"Measure prefill and decode at several prompt lengths."`
+	Synth  engineSynthCommand  `cmd:"" help:"Write a checkpoint with random weights, to measure speed with."`
+	Doctor engineDoctorCommand `cmd:"" help:"Show what the engine would run on, and whether the checkpoint is whole."`
+}
+
+// engineFlags are those of all commands that load the model.
+type engineFlags struct {
+	Checkpoint string `help:"Folder of the checkpoint; that of pull unless given." type:"path" placeholder:"DIR"`
+	Threads    int    `help:"Threads to compute with; 0 for all cores."`
+	Kernels    string `help:"Instructions to use: plain, avx2 or avx512; the best there are unless given."`
+	Exact      bool   `help:"Compute in float32 throughout: slower, and what references are compared with."`
+	AnySize    bool   `help:"Take other sizes of the same architecture."`
+}
+
+func (f engineFlags) options() engine.Options {
+	return engine.Options{Threads: f.Threads, Kernels: f.Kernels, Exact: f.Exact, AnySize: f.AnySize}
+}
+
+// dir is the folder of the checkpoint.
+func (f engineFlags) dir(root *cli) (string, error) {
+	if f.Checkpoint != "" {
+		return f.Checkpoint, nil
+	}
+	return modelDir(root)
+}
+
+// open loads the model without its text.
+func (f engineFlags) open(root *cli, o engine.Options) (*engine.Engine, error) {
+	dir, err := f.dir(root)
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.Open(dir, o)
+	return e, checkpointHint(dir, err)
+}
+
+// modelDir is where pull puts the model.
+func modelDir(root *cli) (string, error) {
+	src, err := config.FromProcess(root.Config)
+	if err != nil {
+		return "", err
+	}
+	if src.DataDir == "" {
+		return "", hinted{errors.New("this system names no place for data"), "give the folder of the checkpoint"}
+	}
+	return filepath.Join(src.DataDir, "models", filepath.Base(checkpoint.Repo)), nil
+}
+
+// checkpointHint says what to do about a checkpoint that does not open.
+func checkpointHint(dir string, err error) error {
+	_, mismatch := errors.AsType[*checkpoint.Problems](err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return hinted{fmt.Errorf("no whole checkpoint in %s: %w", dir, err), "fetch it with: weir engine pull; or name its folder"}
+	case mismatch:
+		return hinted{err, "weir engine verify --files compares every file with the pinned digests; --any-size takes other dimensions"}
+	}
+	return err
+}

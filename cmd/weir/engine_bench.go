@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"weir/engine"
+)
+
+type engineBenchCommand struct {
+	engineFlags `embed:""`
+
+	Contexts []int `help:"Prompt lengths; ten from 256 to 131072, as far as up-to lets them, unless given."`
+	UpTo     int   `default:"4096" help:"Longest of the prompt lengths that are not given."`
+	Steps    int   `default:"64" help:"Tokens to decode after the first."`
+	Rounds   int   `default:"2" help:"Measured repetitions, of which the median counts."`
+	JSON     bool  `help:"Print JSON, one row a line."`
+}
+
+// benchContexts are the lengths that published figures for this model have.
+func benchContexts() []int {
+	return []int{256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072}
+}
+
+// benchRow is a row as --json prints it.
+type benchRow struct {
+	Context       int     `json:"context"`
+	Prefill       float64 `json:"prefill_tok_s"`
+	Decode        float64 `json:"decode_tok_s"`
+	FirstToken    float64 `json:"first_token_s"`
+	PrefillGFLOPS float64 `json:"prefill_gflop_s"`
+	DecodeGBs     float64 `json:"decode_gb_s"`
+	ReadGBs       float64 `json:"read_gb_s"`
+	Digest        string  `json:"digest"`
+	Threads       int     `json:"threads"`
+	Kernels       string  `json:"kernels"`
+}
+
+// Run measures computing alone, with the synthetic prompt that published figures
+// for this model were taken with. A row is printed as soon as it is known.
+func (c engineBenchCommand) Run(ctx context.Context, io streams, root *cli) error {
+	if c.Steps < 1 || c.Rounds < 1 {
+		return errors.New("--steps and --rounds must be at least 1")
+	}
+	e, err := c.open(root, c.options())
+	if err != nil {
+		return err
+	}
+	o := engine.BenchOptions{Contexts: c.lengths(e.MaxContext()), Steps: c.Steps, Rounds: c.Rounds}
+	if len(o.Contexts) == 0 {
+		return errors.Join(errors.New("no prompt length fits the model's context"), e.Close())
+	}
+	show, flush := c.printer(io.out)
+	err = e.Bench(ctx, o, show)
+	return errors.Join(err, flush(), e.Close())
+}
+
+func (c engineBenchCommand) lengths(room int) []int {
+	if len(c.Contexts) > 0 {
+		return c.Contexts
+	}
+	return slices.DeleteFunc(benchContexts(), func(n int) bool { return n > c.UpTo || n+c.Steps > room })
+}
+
+func (c engineBenchCommand) printer(w io.Writer) (show func(engine.BenchRow), flush func() error) {
+	var failed error
+	if c.JSON {
+		return func(r engine.BenchRow) {
+			err := json.MarshalWrite(w, rowOf(r), jsontext.SpaceAfterComma(true))
+			fmt.Fprintln(w)
+			failed = errors.Join(failed, err)
+		}, func() error { return failed }
+	}
+	t := tabwriter.NewWriter(w, 9, 0, 1, ' ', tabwriter.AlignRight)
+	headed := false
+	return func(r engine.BenchRow) {
+		if !headed {
+			headed = true
+			fmt.Fprintf(w, "%s/%s, %d threads, %s kernels; tokens a second, median of %d\n", runtime.GOOS, runtime.GOARCH, r.Threads, r.Kernels, c.Rounds)
+			fmt.Fprintln(t, "context\tprefill\tdecode\tfirst s\tGFLOP/s\tGB/s\tread GB/s\tdigest\t")
+		}
+		fmt.Fprintf(t, "%d\t%.1f\t%.2f\t%.2f\t%.1f\t%.2f\t%.2f\t%016x\t\n", r.Context, r.Prefill, r.Decode,
+			r.FirstToken.Seconds(), r.PrefillGFLOPS, r.DecodeGBs, r.ReadGBs, r.Digest)
+		failed = errors.Join(failed, t.Flush())
+	}, func() error { return failed }
+}
+
+func rowOf(r engine.BenchRow) benchRow {
+	return benchRow{
+		r.Context, r.Prefill, r.Decode, r.FirstToken.Seconds(), r.PrefillGFLOPS, r.DecodeGBs, r.ReadGBs,
+		fmt.Sprintf("%016x", r.Digest), r.Threads, r.Kernels,
+	}
+}
