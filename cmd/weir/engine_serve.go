@@ -80,7 +80,9 @@ func (c engineServeCommand) serve(ctx context.Context, handler http.Handler, log
 	if err != nil {
 		return hinted{fmt.Errorf("listen: %w", err), "set --listen to a free address"}
 	}
-	fail := func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "internal error", http.StatusInternalServerError) }
+	fail := func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "internal error", http.StatusInternalServerError)
+	}
 	srv := &http.Server{
 		Handler: telemetry.Recover(log, handler, fail), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: stdlog.New(telemetry.Quiet(log), "", 0),
