@@ -65,6 +65,9 @@ func (c *choice) token(t engine.Token) bool {
 		c.pending = append(c.pending, c.m.logprob(t))
 	}
 	c.events(c.reply.Push(t.ID))
+	if t.ID == c.m.thought { // it belongs to no content
+		c.pending = c.pending[:0]
+	}
 	return !c.halted
 }
 

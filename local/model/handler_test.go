@@ -137,7 +137,7 @@ func TestClientLibrary(t *testing.T) {
 // A client that goes away frees the engine.
 func TestDisconnect(t *testing.T) {
 	t.Parallel()
-	s := &script{text: loadTokenizer(t), reply: "x</think>yyyy", room: 4096, step: make(chan struct{})}
+	s := &script{text: loadTokenizer(t), reply: "x</think>" + strings.Repeat("y ", 100_000), room: 4096, step: make(chan struct{})}
 	m := newModel(t, s, model.Options{})
 	url := serve(t, m.Handler([]string{"127.0.0.1"}))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -157,8 +157,14 @@ func TestDisconnect(t *testing.T) {
 		defer close(done)
 		whole(t, m, hello(`,"max_tokens":1`)) // waits for the first to end
 	}()
-	s.step <- struct{}{} // one that only the second can take
-	<-done
+	for range 100_000 { // the first takes a few until it notices, and not all
+		select {
+		case s.step <- struct{}{}:
+		case <-done:
+			return
+		}
+	}
+	t.Error("the engine went on for a client that had gone")
 }
 
 // Lily's table: what is accepted and what is refused, with which status.

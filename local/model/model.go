@@ -67,6 +67,7 @@ type Model struct {
 	queue   *queue
 	created int64
 	turn    int32 // the token that begins a message
+	thought int32 // the token that ends a thought
 	closer  io.Closer
 
 	quit    context.Context //nolint:containedctx // ends all replies; Close cancels it
@@ -105,13 +106,14 @@ func New(g Generator, t *tokenizer.Tokenizer, o Options, log *slog.Logger) (*Mod
 		return nil, fmt.Errorf("the tokenizer has %d tokens and the checkpoint %d: they do not belong together", t.Size(), g.Vocab())
 	}
 	turn, ok := t.ID("<|im_start|>")
-	if !ok {
+	thought, also := t.ID("</think>")
+	if !ok || !also {
 		return nil, errors.New("the tokenizer has no chat markup")
 	}
 	o.Name = cmp.Or(o.Name, Name)
 	o.Waiting = cmp.Or(o.Waiting, 64)
 	o.KeepAlive = cmp.Or(o.KeepAlive, 10*time.Second)
-	m := &Model{gen: g, text: t, opts: o, log: log, queue: newQueue(o.Waiting), created: time.Now().Unix(), turn: turn}
+	m := &Model{gen: g, text: t, opts: o, log: log, queue: newQueue(o.Waiting), created: time.Now().Unix(), turn: turn, thought: thought}
 	m.quit, m.cancel = context.WithCancel(context.Background())
 	return m, nil
 }
