@@ -53,6 +53,10 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_CONFIG_HOME", e.WorkDir+"/.config")
 			e.Setenv("XDG_DATA_HOME", e.WorkDir+"/.data")
+			e.Setenv("TINY", e.WorkDir+"/tiny")
+			if err := copyTiny(e.WorkDir + "/tiny"); err != nil {
+				return err
+			}
 			e.Values["standins"] = map[string]*weirtest.StandIn{}
 			e.Values["posted"] = map[string]chan posted{}
 			return nil
@@ -63,6 +67,23 @@ func TestScripts(t *testing.T) {
 			"awaitquestion": cmdAwaitQuestion, "forgetall": cmdForgetAll,
 		},
 	})
+}
+
+// copyTiny makes a folder of a small checkpoint and a tokenizer that fits it.
+func copyTiny(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	for _, from := range []string{"checkpoint/testdata/tiny-a/config.json", "checkpoint/testdata/tiny-a/model.safetensors", "tokenizer/testdata/tokenizer.json"} {
+		raw, err := os.ReadFile("../../engine/" + from)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(dir+"/"+from[strings.LastIndexByte(from, '/')+1:], raw, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func standIns(ts *testscript.TestScript) map[string]*weirtest.StandIn {
