@@ -119,3 +119,31 @@ func TestShippedRecognizers(t *testing.T) {
 // who makes each request one that was not decided before, and names a person:
 // an age or a town alone is nobody's.
 func who(i int) string { return fmt.Sprintf("%d, for ann.lee%d@fjord.example", i, i) }
+
+// Content that cannot be read may be let through; text beside it, or in the
+// place of it, is examined all the same.
+func TestTextInPartsThatAreLetThrough(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{cloud: echo(), noLocal: true, policy: "opaque: {image: allow, audio: allow, file: allow, unknown: allow, encrypted: allow}\n"})
+	parts := chat(`{"role":"user","content":[{"type":"text","text":"~"},
+		{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA","detail":"low"},"note":"n"},
+		{"type":"image_url","image_url":{"url":"https://x.example/a.png"}},
+		{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}},
+		{"type":"file","file":{"filename":"f.txt","file_data":"data:text/plain;base64,AAAA","file_id":"f-1"}},
+		{"type":"hologram","data":"AAAA","more":{"data":["d"]}}]}`)
+	for i, p := range positions(t, parts) {
+		if strings.Contains(p.name, "/type") || strings.Contains(p.name, "/role") || strings.Contains(p.name, "/model") || strings.HasPrefix(p.name, "/messages/(") || strings.HasSuffix(p.name, "/content/(new)") {
+			continue // not maskable, or no request any more
+		}
+		body := strings.ReplaceAll(p.plant(email), "~", fmt.Sprint(i))
+		if a := h.post(body); a.status != 200 || a.header.Get("X-Weir-Placement") != "cloud-masked" {
+			t.Errorf("%s: %d %v %s", p.name, a.status, a.header["X-Weir-Placement"], a.body)
+		}
+	}
+	for _, url := range []string{"data:text/plain," + email, "data:image/png;name=" + email + ";base64,AAAA", "data:" + email} {
+		h.post(chat(`{"role":"user","content":[{"type":"image_url","image_url":{"url":"` + url + `"}}]}`))
+	}
+	if c, _ := h.cloud.Received(email); c != nil {
+		t.Errorf("the cloud got %s", c.Bytes())
+	}
+}
