@@ -1,14 +1,16 @@
-// Package engine will run one language model on this machine.
+// Package engine runs one model completely: Qwen3.6-35B-A3B, a mixture of
+// experts whose layers mix tokens by a gated delta rule or by gated attention.
 //
-// It is a place kept, not an implementation: there is no code here yet, and a
-// local model is reached as an HTTP server by package weir/router/upstream. When
-// it comes, begin at Engine, which is what is loaded, and at Session, which is
-// one timeline of tokens.
+// Begin at [Open], which maps a checkpoint, and [Engine.Generate]. forward.go
+// is the pass as a page, in model order. [Session] is one timeline: the state
+// after a row of tokens, which can be extended and never taken back.
 //
-// It will promise that nothing it is given leaves the process, and that the same
-// session fed the same tokens gives the same logits on every device, within a
-// tolerance stated per kernel. It will know no word of the OpenAI API: package
-// weir/router takes it as one more Local upstream, and knows no tensor. It will
-// import the standard library, golang.org/x/sys, purego and package metalsrc,
-// and nothing else of ours.
+// Promises: the same tokens give the same logits to the last bit, however they
+// were cut into calls, whatever the number of threads, and whether a part of
+// them came out of the prefix cache. A cancelled call returns within one layer
+// of a step. Nothing is allocated for a decoded token but its share of the
+// key-value cache.
+//
+// Left to others: arithmetic (package cpu), files (package checkpoint), text
+// (package tokenizer), queues and the chat interface (package local).
 package engine

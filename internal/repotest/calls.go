@@ -16,6 +16,7 @@ type place map[string]string
 // through the first; the others say what they connect to instead.
 func dialers() place {
 	return place{
+		"engine/checkpoint/fetch.go":   "downloads the model's files, and sends nothing but their names",
 		"router/upstream/transport.go": "the one transport through which content leaves, cleared or kept",
 		"local/dial.go":                "connects to this machine, after judging each address",
 		"cmd/weir/approvals.go":        "asks the running front door, at the configured listen address",
@@ -38,7 +39,7 @@ func environment() place {
 
 // printers lists the files that may print to the process's own streams.
 func printers() place {
-	return place{"cmd/weir/": "commands talk to people", "internal/weirtest/leak/": "says why a test binary fails", "examples/": "a user's program"}
+	return place{"cmd/weir/": "commands talk to people", "internal/weirtest/leak/": "says why a test binary fails", "examples/": "a user's program", "engine/cpu/asmgen/": "a generator"}
 }
 
 // gated are types whose values mean that something was done. Only the package

@@ -1,0 +1,49 @@
+package checkpoint
+
+// Repo and Revision name the one checkpoint on a hub.
+const (
+	Repo     = "mlx-community/Qwen3.6-35B-A3B-4bit"
+	Revision = "38740b847e4cb78f352aba30aa41c76e08e6eb46"
+)
+
+// PinnedFile is a file of a revision and what must be in it.
+type PinnedFile struct {
+	Name   string
+	Size   int64
+	SHA256 string // lower-case hexadecimal
+}
+
+// Manifest is a revision of a repository and those of its files that are
+// needed.
+type Manifest struct {
+	Repo, Revision string
+	Files          []PinnedFile
+}
+
+// Pinned returns the revision of Qwen3.6-35B-A3B that the engine is made for:
+// weights, configuration, tokenizer and chat template. What the hub has beside
+// them (a readme, settings of the vision part) is not needed.
+func Pinned() Manifest {
+	return Manifest{Repo: Repo, Revision: Revision, Files: []PinnedFile{
+		{"config.json", 23591, "a822a9e48b0aafbe3144ec37d4fb067e178ed96615ce6e4420b3149893cc5767"},
+		{"generation_config.json", 202, "e70c136c1b78ddc1fb0905bac8e733a4dc448d4f852a5dd75143fffc70be550e"},
+		{"chat_template.jinja", 7764, "e84f32a23fdda27689f868aa4a1a5621f41133e51a48d7f3efcbea2839574259"},
+		{"tokenizer_config.json", 1139, "e98f1901ac6f0adff67b1d540bfa0c36ac1a0cf59eb72ed78146ef89aafa1182"},
+		{"tokenizer.json", 19989343, "87a7830d63fcf43bf241c3c5242e96e62dd3fdc29224ca26fed8ea333db72de4"},
+		{"vocab.json", 6722759, "ce99b4cb2983d118806ce0a8b777a35b093e2000a503ebde25853284c9dfa003"},
+		{"model.safetensors.index.json", 215755, "0b28df60e33753a14e816d3b31577ae2c93884c58430a4a6de6ae9ea483842ea"},
+		{"model-00001-of-00004.safetensors", 5288196018, "09f3e6ecb0b7af6e6a38bc8169a134c821b0924c2679b2bb8f4426ad38d032b8"},
+		{"model-00002-of-00004.safetensors", 5368472749, "31dcdb1c49eebdb1505bd14e3cb33f9cf900bd2546b638f2464694ae763a033f"},
+		{"model-00003-of-00004.safetensors", 5368324139, "3e66de06a1f03dade16a612a368cfce4a4c9caa4efd7d28185454384082cec03"},
+		{"model-00004-of-00004.safetensors", 4377211365, "a5d0cf03519c26f8b506df6b0ba60526e5c08c8cea22d0c21ce92950e58a5422"},
+	}}
+}
+
+// Bytes returns the size of all files.
+func (m Manifest) Bytes() int64 {
+	var n int64
+	for _, f := range m.Files {
+		n += f.Size
+	}
+	return n
+}

@@ -1,0 +1,27 @@
+package cpu
+
+import "math"
+
+// Widen makes floats of bfloat16, which is exact.
+func (k Kernels) Widen(dst []float32, src []uint16) {
+	_ = dst[:len(src)]
+	n := k.wide(len(src), AVX2)
+	if n > 0 {
+		k.widen(dst, src[:n])
+	}
+	for i := n; i < len(src); i++ {
+		dst[i] = math.Float32frombits(uint32(src[i]) << 16)
+	}
+}
+
+// Narrow rounds floats to bfloat16, halves to even. A NaN stays one.
+func Narrow(dst []uint16, src []float32) {
+	for i, f := range src {
+		u := math.Float32bits(f)
+		if f != f {
+			dst[i] = uint16(u>>16) | 0x40 // rounding could make it infinite
+			continue
+		}
+		dst[i] = uint16((u + 0x7fff + u>>16&1) >> 16)
+	}
+}

@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"weir/engine/checkpoint"
+	"weir/engine/cpu"
+)
+
+// Options are what a user may choose. The zero value is right for most.
+type Options struct {
+	// Threads to compute with; zero takes every core the process may use.
+	Threads int
+	// Exact keeps activations, keys and values in float32: about half as fast,
+	// and what references are compared with. Otherwise activations meet 4-bit
+	// weights in 8 bits, and keys and values are kept in bfloat16.
+	Exact bool
+	// ChunkedDelta computes the delta rule over a prompt in chunks of 64, as
+	// Hugging Face and devices with matrix units do, instead of step by step.
+	// Results then depend on where a prompt is cut, by rounding.
+	ChunkedDelta bool
+	// Kernels names the instructions to use, as [cpu.Level] does: "plain",
+	// "avx2" or "avx512". Empty is the best this processor has.
+	Kernels string
+	// MaxContext bounds a session's tokens; zero is the model's own limit.
+	MaxContext int
+	// Chunk is how many tokens of a prompt are computed together; zero is 512.
+	// It changes memory and speed, never a result.
+	Chunk int
+	// CacheBytes bounds the prefix cache; zero is 1 GiB, negative turns it off.
+	CacheBytes int64
+	// AnySize lets in a checkpoint of the same architecture with other
+	// dimensions than the pinned model's.
+	AnySize bool
+}
+
+// Engine is a loaded model. Its methods may be called by many goroutines;
+// steps of different sessions take turns.
+type Engine struct {
+	dims       dims
+	file       *checkpoint.Checkpoint
+	pool       *cpu.Pool
+	step       *step
+	task       func(*cpu.Worker) // step.forward, bound once: binding allocates
+	chunk      int
+	maxContext int
+	cache      *cache
+	turn       chan struct{} // who takes its one token may compute
+	closed     chan struct{}
+	close      sync.Once
+}
+
+// Open maps the checkpoint in dir and starts the threads.
+func Open(dir string, o Options) (*Engine, error) {
+	file, err := checkpoint.Open(dir, checkpoint.Options{AnyDimensions: o.AnySize})
+	if err != nil {
+		return nil, fmt.Errorf("open model: %w", err)
+	}
+	e, err := newEngine(file, o)
+	if err != nil {
+		return nil, fmt.Errorf("open model: %w", errors.Join(err, file.Close()))
+	}
+	return e, nil
+}
+
+func newEngine(file *checkpoint.Checkpoint, o Options) (*Engine, error) {
+	d, err := newDims(file.Config())
+	if err != nil {
+		return nil, err
+	}
+	if o.Chunk < 0 || o.MaxContext < 0 || o.Threads < 0 {
+		return nil, fmt.Errorf("chunk %d, context %d or threads %d is negative", o.Chunk, o.MaxContext, o.Threads)
+	}
+	e := &Engine{
+		dims: d, file: file,
+		chunk:      cmp.Or(o.Chunk, defaultChunk),
+		maxContext: min(cmp.Or(o.MaxContext, d.maxContext), d.maxContext),
+		turn:       make(chan struct{}, 1),
+		closed:     make(chan struct{}),
+	}
+	w, err := load(file, &e.dims)
+	if err != nil {
+		return nil, err
+	}
+	kernels, err := cpu.Named(o.Kernels)
+	if err != nil {
+		return nil, err
+	}
+	form := cpu.Int8
+	if o.Exact {
+		form = cpu.Float32
+	}
+	e.dims.half = !o.Exact
+	e.pool = cpu.NewPool(o.Threads)
+	e.step = newStep(&e.dims, w, kernels, form, e.chunk, e.pool.Size())
+	e.step.chunked = o.ChunkedDelta
+	e.task = e.step.forward
+	e.cache = newCache(&e.dims, cmp.Or(o.CacheBytes, defaultCache))
+	e.turn <- struct{}{}
+	return e, nil
+}
+
+// defaultCache holds some fifteen states of the real model, and their pages.
+const defaultCache = 1 << 30
+
+// defaultChunk is long enough that each expert's weights, read once a chunk,
+// meet some 16 tokens, and short enough that scratch stays under 200 MB.
+const defaultChunk = 512
+
+// Close waits for the step that is running, ends the threads and unmaps the
+// checkpoint. Sessions then return [ErrClosed]. Closing again does nothing.
+func (e *Engine) Close() error {
+	var err error
+	e.close.Do(func() {
+		close(e.closed)
+		<-e.turn
+		e.pool.Close()
+		err = e.file.Close()
+	})
+	return err
+}
+
+// acquire waits for the turn to compute.
+func (e *Engine) acquire(ctx context.Context) error {
+	select {
+	case <-e.closed:
+		return ErrClosed
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-e.turn:
+		return nil
+	case <-e.closed:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// pass runs one step of at most a chunk: tokens onto the state, the logits of
+// the last want of them into logits.
+func (e *Engine) pass(ctx context.Context, s *Session, tokens []int32, want int, logits []float32, watch func(int, []float32)) error {
+	if err := e.acquire(ctx); err != nil {
+		return err
+	}
+	defer func() { e.turn <- struct{}{} }()
+	s.state.grow(len(tokens))
+	p := e.step
+	p.state, p.tokens, p.n = s.state, tokens, len(tokens)
+	p.want, p.logits, p.watch = want, logits, watch
+	p.done, p.stop = ctx.Done(), false
+	e.pool.Run(e.task)
+	stopped := p.stop
+	p.state, p.tokens, p.logits, p.watch = nil, nil, nil, nil
+	if stopped {
+		s.broken = true
+		return ctx.Err()
+	}
+	s.state.length += len(tokens)
+	s.state.tokens = append(s.state.tokens, tokens...)
+	return nil
+}
+
+// Layers is the number of layers.
+func (e *Engine) Layers() int { return e.dims.layers }
+
+// Vocab is the number of tokens that logits are for.
+func (e *Engine) Vocab() int { return e.dims.vocab }
+
+// MaxContext is the number of tokens that a session may hold.
+func (e *Engine) MaxContext() int { return e.maxContext }
+
+// Stop are the tokens that end a reply.
+func (e *Engine) Stop() []int32 { return slices.Clone(e.dims.stop) }

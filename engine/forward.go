@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"weir/engine/cpu"
+)
+
+// forward is the pass. Every worker of the pool runs it, each computing its
+// share of every line; where a line needs what others computed, they meet in
+// w.Sync. T is the number of tokens of the step, H the hidden width.
+//
+// The residual stream s.h [T, H] is what the layers add to.
+func (s *step) forward(w *cpu.Worker) {
+	s.lookUp(w) // h = the token's row of the embedding
+	for i := range s.weights.layer {
+		l := &s.weights.layer[i]
+		s.observe(w, i)
+		if s.normInto(w, l.inNorm); s.stop { // in = rms(h)*g
+			return
+		}
+		if l.delta != nil {
+			s.deltaRule(w, l.delta, i) // h += Wout * delta(in)
+		} else {
+			s.attend(w, l.attention, i) // h += Wout * attention(in)
+		}
+		s.normInto(w, l.postNorm) // in, routeIn = rms(h)*g
+		s.mixExperts(w, &l.moe)   // h += experts(in) + shared(in)
+	}
+	s.readOut(w) // logits = Whead * rms(h)*g, of the rows asked for
+}
+
+func (s *step) lookUp(w *cpu.Worker) {
+	lo, hi := w.Share(s.n, 1)
+	for t := lo; t < hi; t++ {
+		s.weights.embed.Row(int(s.tokens[t]), s.row(t))
+	}
+	if w.ID == 0 {
+		s.turn()
+	}
+	w.Sync()
+}
+
+// row is the residual stream of token t.
+func (s *step) row(t int) []float32 {
+	H := s.dims.hidden
+	return s.h[t*H : (t+1)*H]
+}
+
+// normInto makes s.in the normed residual stream. Worker 0 looks here whether
+// the caller has gone, and all learn it at the same gate: they must leave
+// together.
+func (s *step) normInto(w *cpu.Worker, gain []float32) {
+	if w.ID == 0 {
+		select {
+		case <-s.done:
+			s.stop = true
+		default:
+		}
+	}
+	x := s.local[w.ID].hidden
+	lo, hi := w.Share(s.n, 1)
+	for t := lo; t < hi; t++ {
+		s.k.RMSNorm(x, s.row(t), gain, s.dims.eps)
+		s.k.Set(s.in, t, x)
+		s.k.Set(s.routeIn, t, x)
+	}
+	w.Sync()
+}
+
+// observe hands the residual stream before layer i to a test or a verifier.
+func (s *step) observe(w *cpu.Worker, i int) {
+	if s.watch == nil {
+		return
+	}
+	if w.ID == 0 {
+		s.watch(i, s.h[:s.n*s.dims.hidden])
+	}
+	w.Sync()
+}
+
+// readOut computes logits of the last row, or of all when s.all.
+func (s *step) readOut(w *cpu.Worker) {
+	d := s.dims
+	s.observe(w, d.layers)
+	if s.want == 0 {
+		return
+	}
+	s.normInto(w, s.weights.norm)
+	lo, hi := w.Share(d.vocab, rowUnit)
+	s.k.Mul(s.logits[lo:], d.vocab, &s.weights.head, lo, hi, s.in, s.n-s.want, s.n)
+	w.Sync()
+}
+
+// project adds m times the input's vectors to the residual stream.
+func (s *step) project(w *cpu.Worker, m *cpu.Matrix, in *cpu.Input) {
+	lo, hi := w.Share(m.Rows, rowUnit)
+	s.addProduct(w, m, lo, hi, in, 0, s.n, nil, nil)
+	w.Sync()
+}
+
+// addProduct adds weight[i] * m * in[t0+i], rows lo to hi, to the residual
+// stream of token[i]. Without tokens, vector i is token i; without weights
+// they are one.
+func (s *step) addProduct(w *cpu.Worker, m *cpu.Matrix, lo, hi int, in *cpu.Input, t0, t1 int, token []int32, weight []float32) {
+	if lo >= hi {
+		return
+	}
+	y, n := s.local[w.ID].product, hi-lo
+	for t := t0; t < t1; t += tokenUnit {
+		end := min(t+tokenUnit, t1)
+		s.k.Mul(y, n, m, lo, hi, in, t, end)
+		for i := t; i < end; i++ {
+			at, by := i-t0, float32(1)
+			if weight != nil {
+				by = weight[at]
+			}
+			if token != nil {
+				at = int(token[at])
+			}
+			s.k.AddScaled(s.row(at)[lo:hi], y[(i-t)*n:(i-t+1)*n], by)
+		}
+	}
+}
+
+// apply is m times all vectors of in, to y [T, m.Rows].
+func (s *step) apply(w *cpu.Worker, y []float32, m *cpu.Matrix, in *cpu.Input) {
+	lo, hi := w.Share(m.Rows, rowUnit)
+	if lo < hi {
+		s.k.Mul(y[lo:], m.Rows, m, lo, hi, in, 0, s.n)
+	}
+}

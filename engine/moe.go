@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"slices"
+
+	"weir/engine/cpu"
+)
+
+// mixExperts adds the chosen experts, weighted, and the shared one. A token's
+// experts are summed in the order of their numbers, so that it does not matter
+// how many tokens came with it.
+func (s *step) mixExperts(w *cpu.Worker, l *moeWeights) {
+	d := s.dims
+	s.apply(w, s.route, &l.router, s.routeIn)     // [T, experts]
+	s.apply(w, s.share, &l.sharedGate, s.routeIn) // [T, 1]
+	s.swiGLU(w, s.sharedAct, d.sharedWide, &l.sGate, &l.sUp, s.in, 0, s.n)
+	w.Sync()
+	lo, hi := w.Share(s.n, 1)
+	for t := lo; t < hi; t++ {
+		s.choose(t)
+	}
+	w.Sync()
+	if w.ID == 0 {
+		s.bundle()
+	}
+	w.Sync()
+	in := s.gather(w)
+	for e := range d.experts {
+		if lo, hi := s.first[e], s.first[e+1]; lo < hi {
+			from, to := lo, hi
+			if in == s.in {
+				from, to = 0, 1
+			}
+			s.swiGLU(w, s.act[lo*d.width:], d.width, &l.gate[e], &l.up[e], in, from, to)
+		}
+	}
+	w.Sync()
+	s.fill(w, s.sharedIn, s.sharedAct, d.sharedWide)
+	lo, hi = w.Share(s.n*d.topK, 1)
+	for i := lo; i < hi; i++ {
+		s.k.Set(s.actIn, i, s.act[i*d.width:(i+1)*d.width])
+	}
+	w.Sync()
+	lo, hi = w.Share(d.hidden, rowUnit)
+	for e := range d.experts {
+		a, b := s.first[e], s.first[e+1]
+		s.addProduct(w, &l.down[e], lo, hi, s.actIn, a, b, s.owner[a:b], s.weight[a:b])
+	}
+	s.addProduct(w, &l.sDown, lo, hi, s.sharedIn, 0, s.n, nil, s.share)
+	w.Sync()
+}
+
+// swiGLU is silu(gate*x) * (up*x) for vectors t0 to t1, to out [t1-t0, width],
+// this worker's share of the rows.
+func (s *step) swiGLU(w *cpu.Worker, out []float32, width int, gate, up *cpu.Matrix, in *cpu.Input, t0, t1 int) {
+	lo, hi := w.Share(width, rowUnit)
+	if lo >= hi {
+		return
+	}
+	y, n := s.local[w.ID].product, hi-lo
+	for t := t0; t < t1; t += tokenUnit {
+		end := min(t+tokenUnit, t1)
+		s.k.Mul(y, n, gate, lo, hi, in, t, end)
+		u := y[(end-t)*n:]
+		s.k.Mul(u, n, up, lo, hi, in, t, end)
+		for i := range end - t {
+			s.k.SiluMul(out[(t-t0+i)*width+lo:][:n], y[i*n:(i+1)*n], u[i*n:(i+1)*n])
+		}
+	}
+}
+
+// choose picks the experts of token t: the greatest of the router's logits,
+// the lower number winning a tie, weighted by a softmax over the chosen, which
+// is the softmax over all of them made to sum to one. And how much of the
+// shared expert it gets.
+func (s *step) choose(t int) {
+	d := s.dims
+	logits := s.route[t*d.experts : (t+1)*d.experts]
+	pick, weight := s.pick[t*d.topK:(t+1)*d.topK], s.pickWeight[t*d.topK:(t+1)*d.topK]
+	n := 0
+	for e, x := range logits {
+		if n == d.topK && !(x > logits[pick[n-1]]) {
+			continue
+		}
+		n = min(n+1, d.topK)
+		i := n - 1
+		for ; i > 0 && x > logits[pick[i-1]]; i-- {
+			pick[i] = pick[i-1]
+		}
+		pick[i] = int32(e)
+	}
+	top := logits[pick[0]]
+	slices.Sort(pick)
+	for i, e := range pick {
+		weight[i] = logits[e]
+	}
+	sum := s.k.Exp(weight, top)
+	for i := range weight {
+		weight[i] /= sum
+	}
+	s.share[t] = cpu.Sigmoid(s.share[t])
+}
+
+// bundle sorts the choices by expert: those of expert e are entries first[e]
+// to first[e+1] of owner and weight, in the order of the tokens.
+func (s *step) bundle() {
+	clear(s.first)
+	for _, e := range s.pick[:s.n*s.dims.topK] {
+		s.first[e+1]++
+	}
+	for e := range s.dims.experts {
+		s.first[e+1] += s.first[e]
+	}
+	copy(s.next, s.first)
+	for i, e := range s.pick[:s.n*s.dims.topK] {
+		at := s.next[e]
+		s.next[e]++
+		s.owner[at], s.weight[at] = int32(i/s.dims.topK), s.pickWeight[i]
+	}
+}
+
+// gather lays the vectors of each expert's tokens side by side. A single token
+// needs none of it: each of its experts reads the same vector.
+func (s *step) gather(w *cpu.Worker) *cpu.Input {
+	if s.n == 1 {
+		return s.in
+	}
+	lo, hi := w.Share(s.n*s.dims.topK, 1)
+	for i := lo; i < hi; i++ {
+		s.gathered.Copy(i, s.in, int(s.owner[i]))
+	}
+	w.Sync()
+	return s.gathered
+}
