@@ -193,6 +193,20 @@ func TestGenerateCancelled(t *testing.T) {
 	}
 }
 
+// Tokens count as generated from the moment they are given out.
+func TestPenaltiesReachTheReply(t *testing.T) {
+	t.Parallel()
+	e := openTiny(t, engine.Options{})
+	for name, s := range map[string]engine.Sampling{"presence": {Presence: 100}, "frequency": {Frequency: 100}} {
+		out, _ := reply(t, e, &engine.Request{Prompt: someTokens(4), MaxTokens: 60, Sampling: s})
+		all := ids(out)
+		slices.Sort(all)
+		if n := len(slices.Compact(all)); n != 60 {
+			t.Errorf("%s: %d different tokens of 60", name, n)
+		}
+	}
+}
+
 func TestAllowedConstrains(t *testing.T) {
 	t.Parallel()
 	e := openTiny(t, engine.Options{})
