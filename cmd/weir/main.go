@@ -44,6 +44,7 @@ type cli struct {
 	Scan      scanCommand      `cmd:"" help:"Show what is private in a file, and what would happen to it."`
 	Audit     auditCommand     `cmd:"" help:"List, explain and verify the log of decisions."`
 	Approvals approvalsCommand `cmd:"" help:"Answer the questions that requests wait for."`
+	PII       piiCommand       `cmd:"" name:"pii" help:"Measure, compare and explain the recognizers of private values."`
 	Bench     benchCommand     `cmd:"" help:"Measure what Weir adds to a request, beside a bare reverse proxy."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
 }
