@@ -25,7 +25,6 @@ import (
 	"weir/internal/telemetry"
 	"weir/internal/wire"
 	"weir/pii"
-	"weir/pii/rules"
 	"weir/policy"
 	"weir/router"
 	"weir/router/upstream"
@@ -112,11 +111,11 @@ func (p *parts) keyIsThere() error {
 
 // openGate loads classifier and policy.
 func (p *parts) openGate(ctx context.Context) error {
-	set, err := rules.Default()
+	parts, err := classifiers("")
 	if err != nil {
-		return fmt.Errorf("load recognizers: %w", err)
+		return err
 	}
-	p.scanner = pii.NewScanner(pii.ScannerOptions{}, pii.Part{Name: "rules", Version: set.Version(), Classifier: set})
+	p.scanner = pii.NewScanner(pii.ScannerOptions{}, parts...)
 	if p.policy, err = loadPolicy(ctx, p.cfg); err != nil {
 		return err
 	}
