@@ -27,7 +27,6 @@ type pools struct {
 	byLang map[string]*pool
 	any    []*pool
 	listed pool // from the word lists
-	latin  pool // of all languages written in Latin letters
 	places []string
 }
 
