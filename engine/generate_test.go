@@ -127,6 +127,48 @@ func TestCacheHits(t *testing.T) {
 	}
 }
 
+func TestCacheDropsLeastRecentlyUsed(t *testing.T) {
+	t.Parallel()
+	a, b, c := someTokens(10), []int32{1, 2, 3}, []int32{4, 5, 6}
+	one := openTiny(t, engine.Options{})
+	reply(t, one, &engine.Request{Prompt: a, MaxTokens: 1})
+	if n := one.Cache(); n.States != 1 {
+		t.Fatalf("a reply of one token keeps %d states, want that of its prompt", n.States)
+	}
+	e := openTiny(t, engine.Options{CacheBytes: 2*one.Cache().Bytes + 1})
+	cached := func(prompt []int32) int {
+		_, res := reply(t, e, &engine.Request{Prompt: prompt, MaxTokens: 1})
+		return res.Cached
+	}
+	cached(a)
+	cached(b)
+	if cached(a) != len(a) { // which makes b the one to go
+		t.Error("two states do not fit where two should")
+	}
+	cached(c)
+	if cached(a) != len(a) {
+		t.Error("the state used last was dropped")
+	}
+	if cached(b) != 0 {
+		t.Error("the state used least recently was kept")
+	}
+}
+
+// Keys and values take half the room unless all is to be exact.
+func TestCacheBytes(t *testing.T) {
+	t.Parallel()
+	var bytes [2]int64
+	for i, exact := range []bool{false, true} {
+		e := openTiny(t, engine.Options{Exact: exact})
+		reply(t, e, &engine.Request{Prompt: someTokens(10), MaxTokens: 1})
+		bytes[i] = e.Cache().Bytes
+	}
+	const page = 2 * 2 * 64 * 64 // keys and values, heads, positions, dims
+	if bytes[1]-bytes[0] != 2*page {
+		t.Errorf("exact takes %d bytes, otherwise %d", bytes[1], bytes[0])
+	}
+}
+
 func TestGenerateEnds(t *testing.T) {
 	t.Parallel()
 	e := openTiny(t, engine.Options{MaxContext: 24})
@@ -190,6 +232,20 @@ func TestGenerateCancelled(t *testing.T) {
 	})
 	if !errors.Is(err, context.Canceled) || n != 3 {
 		t.Errorf("after cancelling at the third token: %d tokens, %v", n, err)
+	}
+}
+
+// Tokens count as generated from the moment they are given out.
+func TestPenaltiesReachTheReply(t *testing.T) {
+	t.Parallel()
+	e := openTiny(t, engine.Options{})
+	for name, s := range map[string]engine.Sampling{"presence": {Presence: 100}, "frequency": {Frequency: 100}} {
+		out, _ := reply(t, e, &engine.Request{Prompt: someTokens(4), MaxTokens: 60, Sampling: s})
+		all := ids(out)
+		slices.Sort(all)
+		if n := len(slices.Compact(all)); n != 60 {
+			t.Errorf("%s: %d different tokens of 60", name, n)
+		}
 	}
 }
 

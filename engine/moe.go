@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"slices"
-
-	"weir/engine/cpu"
-)
+import "weir/engine/cpu"
 
 // mixExperts adds the chosen experts, weighted, and the shared one. A token's
 // experts are summed in the order of their numbers, so that it does not matter
@@ -89,12 +85,10 @@ func (s *step) choose(t int) {
 		}
 		pick[i] = int32(e)
 	}
-	top := logits[pick[0]]
-	slices.Sort(pick)
 	for i, e := range pick {
 		weight[i] = logits[e]
 	}
-	sum := s.k.Exp(weight, top)
+	sum := s.k.Exp(weight, weight[0])
 	for i := range weight {
 		weight[i] /= sum
 	}

@@ -137,7 +137,8 @@ func TestReferenceEveryRow(t *testing.T) {
 	for _, n := range []int{65, 200} {
 		want := ref.floats(t, "logits."+strconv.Itoa(n))
 		rows := 0
-		err := e.NewSession().Score(t.Context(), tokens[:n], func(i int, logits []float32) {
+		s := e.NewSession()
+		err := s.Score(t.Context(), tokens[:n], func(i int, logits []float32) {
 			rows++
 			if d := apart(logits, want[i*len(logits):(i+1)*len(logits)]); !(d < near) {
 				t.Errorf("row %d of %d: logits are %.2g from the reference", i, n, d)
@@ -145,6 +146,9 @@ func TestReferenceEveryRow(t *testing.T) {
 		})
 		if err != nil || rows != n {
 			t.Errorf("scored %d rows of %d: %v", rows, n, err)
+		}
+		if d := apart(s.Logits(), want[len(want)-e.Vocab():]); !(d < near) {
+			t.Errorf("logits kept after scoring %d tokens are %.2g from the reference", n, d)
 		}
 	}
 }

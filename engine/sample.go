@@ -13,7 +13,7 @@ import (
 // Sampling says how a token is chosen from logits. The zero value is greedy:
 // the greatest logit, the lowest id among equals.
 type Sampling struct {
-	// Temperature divides the logits; zero is greedy.
+	// Temperature divides the logits; zero, and whatever is below 1e-4, is greedy.
 	Temperature float64
 	// TopK keeps the k greatest; zero keeps all.
 	TopK int
@@ -114,6 +114,10 @@ func (m *sampler) accept(id int32) {
 	m.past[id] = true
 }
 
+// coldest is the temperature under which the quotients of float32 logits lose
+// their meaning, and sampling is greedy for all that matters.
+const coldest = 1e-4
+
 // choose picks from logits. allowed, unless nil, says which tokens may come.
 func (m *sampler) choose(logits []float32, allowed func(int32) bool) (int32, error) {
 	m.adjust(logits)
@@ -128,7 +132,7 @@ func (m *sampler) choose(logits []float32, allowed func(int32) bool) (int32, err
 	if best < 0 {
 		return 0, ErrNoToken
 	}
-	if m.Temperature == 0 {
+	if m.Temperature < coldest {
 		return best, nil
 	}
 	return m.draw(best), nil

@@ -107,6 +107,17 @@ func TestInt8IsNearExact(t *testing.T) {
 	}
 }
 
+// Computed apart, by the formula that published figures give.
+func TestBenchPrompt(t *testing.T) {
+	t.Parallel()
+	p := engine.BenchPrompt(4096, 248320)
+	for i, want := range map[int]int32{0: 0, 1: 143281, 2: 13666, 4095: 106575} {
+		if p[i] != want {
+			t.Errorf("token %d is %d, want %d", i, p[i], want)
+		}
+	}
+}
+
 func TestBench(t *testing.T) {
 	t.Parallel()
 	e := openTiny(t, engine.Options{})

@@ -112,7 +112,7 @@ func answerError(err error) error {
 	case errors.Is(err, approve.ErrAnswered):
 		return wire.Errorf(wire.CodeApprovalConflict, "this question was answered before")
 	case errors.Is(err, approve.ErrInvalidChoice):
-		return wire.Errorf(wire.CodeInvalidRequest, "this is not one of the question's choices")
+		return wire.Errorf(wire.CodeInvalidRequest, "this is not one of the question's choices; the list of questions shows them")
 	case errors.Is(err, approve.ErrInvalidScope):
 		return wire.Errorf(wire.CodeInvalidRequest, "the scope must be once, task or always")
 	}

@@ -9,6 +9,7 @@ import (
 	"weir/internal/gate"
 	"weir/internal/task"
 	"weir/internal/wire"
+	"weir/policy"
 )
 
 const chatRoute = "/v1/chat/completions"
@@ -160,6 +161,9 @@ func (s *Server) place(ctx context.Context, x *exchange) error {
 func refusal(x *exchange) error {
 	d := x.decided
 	reason := d.Reason()
+	if x.timedOut && d.Action() == policy.Refuse {
+		reason = "you were asked and did not answer in time"
+	}
 	e := wire.Errorf(x.placement.Code, "%s (rule %s, decision %s)", reason, d.Rule(), x.receipt.ID())
 	switch code := x.answerCode(); {
 	case code != "":

@@ -75,9 +75,15 @@ func result(d *gate.Decided, p Placement) CheckResult {
 	if p.Where == OnCloud && d.Rewrites() {
 		out.Placement = "cloud-masked"
 	}
+	private := map[string]bool{}
+	for _, v := range d.Verdicts() {
+		if l := d.Chat().Leaves()[v.Leaf]; l.Kind == wire.Name {
+			private[l.Value] = true
+		}
+	}
 	for _, v := range d.Verdicts() {
 		out.Findings = append(out.Findings, CheckFinding{
-			Pointer: d.Chat().Pointer(v.Leaf), Start: v.Start, End: v.End, Label: string(v.Label), Score: v.Score,
+			Pointer: d.Chat().PointerWithout(v.Leaf, private), Start: v.Start, End: v.End, Label: string(v.Label), Score: v.Score,
 			By: v.Finding.Rule, Action: string(v.Action), Rule: v.Rule, Reason: v.Reason,
 		})
 	}

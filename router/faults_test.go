@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"weir/internal/gate"
 	"weir/internal/store/sqlite"
 	"weir/internal/weirtest"
+	"weir/internal/wire"
 	"weir/pii"
 	"weir/policy"
 	"weir/router"
@@ -229,4 +231,69 @@ func TestReadyzTellsWhatFails(t *testing.T) {
 	if a := blind.get("/readyz"); a.status != 503 || !strings.Contains(a.body, `"gate":"failed"`) {
 		t.Errorf("gate: %d %s", a.status, a.body)
 	}
+}
+
+// What was answered is kept: after the end of the process, a placeholder that
+// the cloud was given still comes back as its value, whatever the store did
+// around it. So does one from a process that ended without closing anything.
+func TestAcknowledgedIsKept(t *testing.T) {
+	t.Parallel()
+	var count, at atomic.Int64
+	now := "ok"
+	p := plan{noLocal: true, cloudServer: says("application/json", func(body string) string {
+		if now == "ok" {
+			return fill(`{"choices":[{"message":{"content":"@EMAIL@"}}]}`, body)
+		}
+		return `{"choices":[{"message":{"content":"` + now + `"}}]}`
+	})}
+	var got []string // tokens, by number of the task
+	var mu sync.Mutex
+	p.wrap = func(c router.Cloud) router.Cloud {
+		return noting{c, func(body string) { mu.Lock(); got = append(got, body); mu.Unlock() }}
+	}
+	p.store.TestOnlyFault = func(string) error {
+		if at.Load() > 0 && count.Add(1) == at.Load() {
+			return errors.New("gone")
+		}
+		return nil
+	}
+	h := open(t, p)
+	tokens := map[string]string{}
+	for n := int64(1); n <= 40; n++ {
+		task := fmt.Sprint("t-", n)
+		count.Store(0)
+		at.Store(n)
+		a := h.post(user("gpt-x", fmt.Sprintf("%d: to %s", n, email)), "X-Weir-Task", task)
+		at.Store(0)
+		if a.status == 200 {
+			mu.Lock()
+			tokens[task] = fill("@EMAIL@", got[len(got)-1])
+			mu.Unlock()
+		}
+	}
+	if len(tokens) < 10 || len(tokens) == 40 {
+		t.Fatalf("%d of 40 requests were answered", len(tokens))
+	}
+	h = h.reopen(p)
+	for task, token := range tokens {
+		now = token
+		if a := h.post(user("gpt-x", "Who was it?"), "X-Weir-Task", task); whole(t, a.body).Content != email {
+			t.Errorf("%s: %s came back as %s", task, token, a.body)
+		}
+	}
+}
+
+// noting tells what is sent to the cloud.
+type noting struct {
+	router.Cloud
+	sent func(body string)
+}
+
+func (n noting) Chat(ctx context.Context, out *gate.Cleared, auth string) (*wire.Reply, error) {
+	b, err := out.Bytes(n.Name())
+	if err != nil {
+		return nil, err
+	}
+	n.sent(string(b))
+	return n.Cloud.Chat(ctx, out, auth)
 }

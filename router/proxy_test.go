@@ -45,7 +45,7 @@ func TestHeadersOfRequests(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{cloud: echo(), noLocal: true})
 	h.post(user("gpt-x", "hi"), "Authorization", "Bearer sk-vendor", "Openai-Organization", "org-1", "Openai-Beta", "a=v1; "+email,
-		"X-Request-Id", email, "Cookie", "c="+email, "X-Forwarded-For", "192.0.2.7", "User-Agent", person, "X-Anything", email,
+		"X-Request-Id", email, "Cookie", "c="+email, "X-Plain", "abc", "Openai-Other", "abc", "X-Forwarded-For", "192.0.2.7", "User-Agent", person, "X-Anything", email,
 		"X-Weir-Task", email, "Session-Id", email, "Accept-Language", "nb", "Referer", "http://x.example/"+email)
 	got := h.cloud.Calls()[len(h.cloud.Calls())-1].Header
 	for name := range got {

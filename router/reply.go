@@ -41,6 +41,8 @@ func (s *Server) wholeReply(ctx context.Context, x *exchange, r *wire.Reply) err
 		return errClientGone
 	case err != nil:
 		return s.upstreamError(ctx, x, err)
+	case r.Status < 300 && isPage(r.Header):
+		return wire.Errorf(wire.CodeUpstreamInvalid, "the upstream %s answered with a web page: check its base_url, which must end in the API's version", x.upstream)
 	case int64(len(body)) > s.opts.Limits.ReplyBytes:
 		return wire.Errorf(wire.CodeUpstreamInvalid, "the answer is larger than %d bytes", s.opts.Limits.ReplyBytes)
 	}
@@ -64,6 +66,11 @@ func (s *Server) wholeReply(ctx context.Context, x *exchange, r *wire.Reply) err
 		return errClientGone
 	}
 	return nil
+}
+
+func isPage(h http.Header) bool {
+	typ, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	return typ == "text/html"
 }
 
 func length(h http.Header) int64 {

@@ -120,9 +120,7 @@ func (s *Server) Close() { s.outcomes.close() }
 func (s *Server) Handler() http.Handler {
 	r := chi.NewRouter()
 	r.Use(s.guard)
-	r.NotFound(func(w http.ResponseWriter, _ *http.Request) {
-		wire.WriteError(w, wire.Errorf(wire.CodeNotFound, "there is nothing at this path"))
-	})
+	r.NotFound(notFound)
 	r.MethodNotAllowed(func(w http.ResponseWriter, _ *http.Request) {
 		wire.WriteError(w, wire.Errorf(wire.CodeMethodNotAllowed, "this path does not take this method"))
 	})
@@ -147,6 +145,16 @@ func (s *Server) Handler() http.Handler {
 		r.Delete("/v1/weir/answers/{id}", s.forgetAnswer)
 	})
 	return r
+}
+
+// notFound names the dialects that are not spoken yet, since clients try them.
+func notFound(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/v1/responses", "/v1/messages", "/v1/messages/count_tokens", "/v1/embeddings", "/v1/completions":
+		wire.WriteError(w, wire.Errorf(wire.CodeNotFound, "Weir does not speak this dialect yet; use "+chatRoute))
+	default:
+		wire.WriteError(w, wire.Errorf(wire.CodeNotFound, "there is nothing at this path"))
+	}
 }
 
 // probeTimeout bounds the checks behind /readyz.

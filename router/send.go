@@ -30,13 +30,19 @@ func (s *Server) send(ctx context.Context, x *exchange) (*wire.Reply, error) {
 		reply.Body.Close()
 	}
 	s.Log.InfoContext(ctx, "step moves to the other side", "decision", x.receipt.ID())
+	x.code = movedCode
 	s.finish(x)
+	x.code = ""
 	if err := s.place(ctx, x); err != nil {
 		return nil, err
 	}
 	reply, err = s.sendOnce(ctx, x)
 	return reply, s.upstreamError(ctx, x, err)
 }
+
+// movedCode is the outcome of a decision whose step ran on the other side in the
+// end, under a decision of its own.
+const movedCode = "moved"
 
 // mayMove says that the step may run on the other side: the client leaves the
 // place to Weir, and policy does not keep the step here.
@@ -105,12 +111,12 @@ func (s *Server) upstreamError(ctx context.Context, x *exchange, err error) erro
 		}
 		return fmt.Errorf("send step: %w", err)
 	}
-	local := x.placement.Where == OnLocal && x.decided.Action() == policy.KeepLocal
+	local := x.placement.Where == OnLocal
 	e := &wire.Error{Code: wire.CodeUpstreamUnavailable, Err: err, Message: "the upstream " + x.upstream + " could not be reached"}
 	switch {
-	case local:
+	case local && ue.Class != upstream.ClassTimeout && ue.Class != upstream.ClassProtocol && ue.Class != upstream.ClassBroken:
 		e.Code, e.RetryAfter = wire.CodeLocalUnavailable, 5
-		e.Message = "this request must stay on this machine and the local upstream " + x.upstream + " does not answer; nothing was sent to the cloud"
+		e.Message = "the local upstream " + x.upstream + " does not answer: start it; nothing was sent to the cloud"
 	case ue.Class == upstream.ClassTimeout:
 		e.Code, e.Message = wire.CodeUpstreamTimeout, "the upstream "+x.upstream+" did not answer in time"
 	case ue.Class == upstream.ClassProtocol, ue.Class == upstream.ClassBroken:

@@ -1,6 +1,8 @@
 package router_test
 
 import (
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -321,6 +323,23 @@ func TestInterleavedChannels(t *testing.T) {
 			if c.Content != want || c.Calls[0].Function.Arguments != want || c.Calls[1].Function.Arguments != want {
 				t.Errorf("pieces of %d, choice %d: %+v", n, i, c)
 			}
+		}
+	}
+}
+
+// What happens to the connection behind the end marker is no break.
+func TestBreakBehindTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"hello", "Write to " + email} {
+		h := open(t, plan{noLocal: true, cloudServer: func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body) //nolint:errcheck // the client may be gone
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, delta(`{"content":"x"}`)+done) //nolint:errcheck // as above
+			http.NewResponseController(w).Flush()            //nolint:errcheck // as above
+			panic(http.ErrAbortHandler)
+		}})
+		if a := h.post(user("gpt-x", text, stream)); a.body != delta(`{"content":"x"}`)+done {
+			t.Errorf("%q", a.body)
 		}
 	}
 }

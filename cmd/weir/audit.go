@@ -26,8 +26,8 @@ type auditCommand struct {
 
 type auditListCommand struct {
 	Task      string        `help:"Only decisions of this task."`
-	Action    string        `help:"Only this action: allow, mask, ask_user, keep_local, refuse."`
-	Placement string        `help:"Only this place: local, cloud, cloud-masked."`
+	Action    string        `help:"Only this action: allow, mask, ask_user, keep_local, refuse." enum:",allow,mask,ask_user,keep_local,refuse" default:""`
+	Placement string        `help:"Only this place: local, cloud, cloud-masked." enum:",local,cloud,cloud-masked" default:""`
 	Label     string        `help:"Only decisions that found this label."`
 	Since     time.Duration `help:"Only the last while, as in 24h."`
 	Limit     int           `default:"50" help:"At most so many."`
@@ -107,7 +107,9 @@ func found(e audit.Entry) string {
 func status(e audit.Entry) string {
 	switch {
 	case e.Outcome == nil:
-		return "-"
+		return "not finished"
+	case e.Outcome.Status == 0:
+		return e.Outcome.Code
 	case e.Outcome.Code != "":
 		return fmt.Sprintf("%d %s", e.Outcome.Status, e.Outcome.Code)
 	}
@@ -207,8 +209,9 @@ func printVerified(w io.Writer, rep audit.Report) {
 	}
 	fmt.Fprintf(w, "TAMPERED: %d faults in %d rows\n", rep.Count, rep.Rows)
 	for _, f := range rep.Faults {
-		fmt.Fprintf(w, "  %+v\n", f)
+		fmt.Fprintf(w, "  rows %d to %d: %s\n", f.From, f.To, f.Trouble)
 	}
+	fmt.Fprintln(w, "weir serve does not start on this log: move the store away to keep it as evidence")
 }
 
 // withStore opens the store alone, for commands that read it.

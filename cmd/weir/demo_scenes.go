@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -242,7 +243,11 @@ func (d *demo) answerQuestions(ctx context.Context, s scene) {
 func (d *demo) askHere(lines *bufio.Scanner, choices []string) string {
 	fmt.Fprintf(d.io.out, "%-11s policy asks you: %s? ", "asked", strings.Join(choices, ", "))
 	if lines != nil && lines.Scan() {
-		return strings.TrimSpace(lines.Text())
+		if choice := strings.TrimSpace(lines.Text()); slices.Contains(choices, choice) {
+			return choice
+		}
+		d.say("            that is none of the choices; taken as refuse")
+		return "refuse"
 	}
 	fmt.Fprintln(d.io.out)
 	return "refuse"

@@ -91,6 +91,12 @@ func examineConfig(ctx context.Context, cfg *config.Config) []finding {
 	if p.audit != nil {
 		report = append(report, p.checkAudit(ctx))
 	}
+	if len(cfg.ClientKeys) > 0 {
+		report = append(report, try(ctx, "client keys", func(ctx context.Context) error {
+			_, err := clientKeys(ctx, cfg)
+			return err
+		}, func() string { return fmt.Sprintf("%d clients", len(cfg.ClientKeys)) }))
+	}
 	if len(cfg.Upstreams) == 0 {
 		report = append(report, finding{
 			Check: "upstreams", Detail: "none is configured", Mend: "add one under upstreams; weir init writes an example",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,7 +20,10 @@ type initCommand struct {
 
 // Run writes the commented configuration, and the policy if asked.
 func (c initCommand) Run(io streams) error {
-	if err := writeNew(c.Path, config.Example(), c.Force); err != nil {
+	if err := ensureDir(filepath.Dir(c.Path)); err != nil {
+		return err
+	}
+	if err := writeNew(c.Path, c.example(), c.Force); err != nil {
 		return err
 	}
 	fmt.Fprintln(io.out, "wrote", c.Path)
@@ -30,6 +34,15 @@ func (c initCommand) Run(io streams) error {
 	}
 	fmt.Fprintf(io.out, "next: edit %s, then run: weir doctor, and: weir serve\n", c.Path)
 	return nil
+}
+
+// example is the commented configuration; it names the policy's directory if one
+// is written.
+func (c initCommand) example() []byte {
+	if c.Policy == "" {
+		return config.Example()
+	}
+	return bytes.Replace(config.Example(), []byte(`  dir: ""`), []byte("  dir: "+c.Policy), 1)
 }
 
 func (c initCommand) writePolicy(io streams) error {

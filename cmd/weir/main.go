@@ -44,6 +44,7 @@ type cli struct {
 	Scan      scanCommand      `cmd:"" help:"Show what is private in a file, and what would happen to it."`
 	Audit     auditCommand     `cmd:"" help:"List, explain and verify the log of decisions."`
 	Approvals approvalsCommand `cmd:"" help:"Answer the questions that requests wait for."`
+	PII       piiCommand       `cmd:"" name:"pii" help:"Measure, compare and explain the recognizers of private values."`
 	Bench     benchCommand     `cmd:"" help:"Measure what Weir adds to a request, beside a bare reverse proxy."`
 	Engine    engineCommand    `cmd:"" help:"Fetch, check, measure and serve the model that runs within Weir."`
 	Version   versionCommand   `cmd:"" help:"Print the version."`
@@ -51,6 +52,7 @@ type cli struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr})
 	stop()
 	os.Exit(code)

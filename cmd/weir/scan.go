@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -59,6 +61,10 @@ func (c scanCommand) Run(ctx context.Context, io streams, root *cli) error {
 	data, err := c.read(io.in)
 	if err != nil {
 		return err
+	}
+	if bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data) {
+		fmt.Fprintln(io.err, "this is not text: a file like it cannot be examined, and stays on this machine by default")
+		return exitCode(exitBlocked)
 	}
 	res, err := c.scan(ctx, cfg, data)
 	if err != nil {
@@ -145,6 +151,8 @@ func scanAll(ctx context.Context, s *pii.Scanner, data []byte) ([]scanFinding, e
 	trimmed := strings.TrimSpace(string(data))
 	if strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") {
 		if d, err := wire.Parse(data, wire.Limits{}, nil); err == nil {
+			private := map[string]bool{}
+			var leaves []int
 			for i, l := range d.Leaves() {
 				key := l.Key
 				if l.Kind == wire.Name {
@@ -155,10 +163,12 @@ func scanAll(ctx context.Context, s *pii.Scanner, data []byte) ([]scanFinding, e
 					return nil, err
 				}
 				for _, sp := range spans {
-					f := newScanFinding(sp, l.Value)
-					f.Pointer = d.Pointer(i)
-					out = append(out, f)
+					out, leaves = append(out, newScanFinding(sp, l.Value)), append(leaves, i)
+					private[l.Value] = private[l.Value] || l.Kind == wire.Name
 				}
+			}
+			for n, i := range leaves {
+				out[n].Pointer = cmp.Or(d.PointerWithout(i, private), "/")
 			}
 			return out, nil
 		}

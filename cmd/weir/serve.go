@@ -42,6 +42,9 @@ func (c serveCommand) Run(ctx context.Context, io streams, root *cli) error {
 }
 
 func (c serveCommand) serve(ctx context.Context, p *parts, log *slog.Logger) error {
+	if err := p.trustLog(ctx); err != nil {
+		return err
+	}
 	door, err := p.frontDoor(ctx)
 	if err != nil {
 		return err
@@ -69,7 +72,7 @@ func (c serveCommand) serve(ctx context.Context, p *parts, log *slog.Logger) err
 	g.Go(func() error { p.purge(ctx); return nil })
 	g.Go(func() error {
 		<-ctx.Done()
-		log.Info("shutting down", "wait", c.Grace)
+		log.Info("shutting down: open streams are finished; interrupt again to end now", "wait", c.Grace)
 		door.Drain()
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Grace)
 		defer cancel()
@@ -79,6 +82,22 @@ func (c serveCommand) serve(ctx context.Context, p *parts, log *slog.Logger) err
 		return nil
 	})
 	return g.Wait()
+}
+
+// trustLog refuses to go on from a log that was changed from outside: what comes
+// after it would look as if it were whole.
+func (p *parts) trustLog(ctx context.Context) error {
+	rep, err := p.audit.Verify(ctx)
+	if err != nil {
+		return fmt.Errorf("verify the decision log: %w", err)
+	}
+	if !rep.OK() {
+		return hinted{
+			fmt.Errorf("the decision log was changed from outside: %d faults", rep.Count),
+			"weir audit verify shows where; keep " + p.cfg.Store.Path + " as evidence by moving it away, and a new store is begun",
+		}
+	}
+	return nil
 }
 
 // purge removes tasks that were idle for longer than the retention, now and
@@ -115,10 +134,20 @@ func loadConfig(path string) (*config.Config, error) {
 	}
 	var b strings.Builder
 	b.WriteString("the configuration has faults\n")
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		b.WriteString("  " + line + "\n")
+	problems := config.Problems(err)
+	for _, p := range problems {
+		b.WriteString("  " + p.Error() + "\n")
+		if p.Excerpt != "" {
+			b.WriteString("  " + strings.ReplaceAll(p.Excerpt, "\n", "\n  ") + "\n")
+		}
+		if p.Hint != "" {
+			b.WriteString("    " + p.Hint + "\n")
+		}
 	}
-	return nil, hinted{errors.New(strings.TrimRight(b.String(), "\n")), "weir init writes a commented configuration with every key"}
+	if len(problems) == 0 {
+		return nil, hinted{err, "check --config and WEIR_CONFIG; weir init writes a configuration to start from"}
+	}
+	return nil, hinted{errors.New(strings.TrimRight(b.String(), "\n")), "docs/configuration.md and examples/weir.yaml have every key"}
 }
 
 // ensureDir makes a directory that only the user can enter.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -24,7 +25,6 @@ import (
 	"weir/internal/telemetry"
 	"weir/internal/wire"
 	"weir/pii"
-	"weir/pii/rules"
 	"weir/policy"
 	"weir/router"
 	"weir/router/upstream"
@@ -58,6 +58,9 @@ func (p *parts) close() error {
 
 // openStore opens keys and database, and checks that they belong together.
 func (p *parts) openStore(ctx context.Context) error {
+	if err := p.keyIsThere(); err != nil {
+		return err
+	}
 	keys, err := seal.Open(ctx, p.cfg.Store.Key.String(), p.cfg.DataDir)
 	if err != nil {
 		return hinted{fmt.Errorf("open the store's key: %w", err), "set store.key to env:VAR, file:PATH or keychain:NAME"}
@@ -80,13 +83,39 @@ func (p *parts) openStore(ctx context.Context) error {
 	return nil
 }
 
+// keyIsThere keeps a new key from being made beside a store that was sealed with
+// another: what is in it could never be opened again.
+func (p *parts) keyIsThere() error {
+	if _, err := os.Stat(p.cfg.Store.Path); err != nil {
+		return nil // no store yet, or one that opening it will complain of
+	}
+	var files []string
+	switch ref := p.cfg.Store.Key.String(); {
+	case ref == "auto":
+		files = seal.AutoFiles(p.cfg.DataDir)
+	case strings.HasPrefix(ref, "file:"):
+		files = []string{strings.TrimPrefix(ref, "file:")}
+	default:
+		return nil // these never make a key beside a store
+	}
+	for _, f := range files {
+		if _, err := os.Stat(f); err == nil {
+			return nil
+		}
+	}
+	return hinted{
+		fmt.Errorf("the store %s is there and its key is not: looked for %s", p.cfg.Store.Path, strings.Join(files, ", ")),
+		"restore the key from a backup; without it the store cannot be read, so move it away to begin a new one",
+	}
+}
+
 // openGate loads classifier and policy.
 func (p *parts) openGate(ctx context.Context) error {
-	set, err := rules.Default()
+	parts, err := classifiers("")
 	if err != nil {
-		return fmt.Errorf("load recognizers: %w", err)
+		return err
 	}
-	p.scanner = pii.NewScanner(pii.ScannerOptions{}, pii.Part{Name: "rules", Version: set.Version(), Classifier: set})
+	p.scanner = pii.NewScanner(pii.ScannerOptions{}, parts...)
 	if p.policy, err = loadPolicy(ctx, p.cfg); err != nil {
 		return err
 	}
@@ -99,6 +128,9 @@ func (p *parts) openGate(ctx context.Context) error {
 func loadPolicy(ctx context.Context, cfg *config.Config) (*policy.Policy, error) {
 	var dir fs.FS
 	if cfg.Policy.Dir != "" {
+		if _, err := os.Stat(cfg.Policy.Dir); err != nil {
+			return nil, hinted{fmt.Errorf("load policy: %w", err), "policy.dir must be a directory; weir init --policy DIR writes one"}
+		}
 		dir = os.DirFS(cfg.Policy.Dir)
 	}
 	data, err := policyData(cfg)
@@ -182,7 +214,7 @@ func (p *parts) upstream(ctx context.Context, u config.Upstream) (*upstream.Serv
 	}
 	key, err := p.cfg.Secret(ctx, u.APIKey)
 	if err != nil {
-		return nil, hinted{fmt.Errorf("read the key of upstream %s: %w", u.Name, err), "set what upstreams." + u.Name + ".api_key refers to, or write client to pass on each client's own key"}
+		return nil, hinted{fmt.Errorf("read the key of upstream %s: %w", u.Name, err), "set what upstreams." + u.Name + ".api_key refers to, or, without client_keys, write client to pass on each client's own"}
 	}
 	opts.Key = upstream.NewSecret(key)
 	for name, v := range u.Headers {
@@ -211,15 +243,30 @@ func capsOf(u config.Upstream) router.Caps {
 	}
 }
 
+// clientKeys reads the keys of clients, each of which must be somebody's own.
+func clientKeys(ctx context.Context, cfg *config.Config) ([]router.ClientKey, error) {
+	var keys []router.ClientKey
+	owner := map[[sha256.Size]byte]string{}
+	for _, name := range slices.Sorted(maps.Keys(cfg.ClientKeys)) {
+		key, err := cfg.Secret(ctx, cfg.ClientKeys[name])
+		if err != nil {
+			return nil, hinted{fmt.Errorf("read client key %s: %w", name, err), "set what client_keys." + name + " refers to"}
+		}
+		digest := sha256.Sum256([]byte(key))
+		if other, taken := owner[digest]; taken {
+			return nil, hinted{fmt.Errorf("the clients %s and %s have the same key", other, name), "give each client a key of its own: tasks and answers belong to the key"}
+		}
+		owner[digest] = name
+		keys = append(keys, router.ClientKey{Name: name, Digest: digest})
+	}
+	return keys, nil
+}
+
 // frontDoor puts all parts together.
 func (p *parts) frontDoor(ctx context.Context) (*router.Server, error) {
-	keys := []router.ClientKey{}
-	for name, ref := range p.cfg.ClientKeys {
-		key, err := p.cfg.Secret(ctx, ref)
-		if err != nil {
-			return nil, fmt.Errorf("read client key %s: %w", name, err)
-		}
-		keys = append(keys, router.ClientKey{Name: name, Digest: sha256.Sum256([]byte(key))})
+	keys, err := clientKeys(ctx, p.cfg)
+	if err != nil {
+		return nil, err
 	}
 	rp := router.Parts{
 		Routes: p.routes, Gate: p.gate, Tasks: p.tasks, Audit: p.audit, Approvals: p.approvals,

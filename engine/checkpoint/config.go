@@ -88,9 +88,9 @@ func Full() Config {
 	}
 }
 
-// Mid is a model with the layers of [Full], but eight of them and a quarter of
-// the experts: a megabyte-sized cache is as useless to it, yet it decodes in
-// milliseconds. About 1 GB on disk.
+// Mid is a model with layers as wide as those of [Full], but eight of them and
+// a quarter of the experts: still far larger than any cache, yet it decodes in
+// milliseconds. 1.1 GB on disk.
 func Mid() Config {
 	c := Full()
 	c.FullAttention = everyFourth(8)
@@ -101,8 +101,8 @@ func Mid() Config {
 	return c
 }
 
-// Small is a model for tests of speed that must end in seconds. About 44 MB
-// on disk.
+// Small is a model for tests of speed that must end in seconds. 44 MB on
+// disk.
 func Small() Config {
 	return Config{
 		HiddenSize: 512, VocabSize: 8192, MaxPositions: 8192, RMSEps: 1e-6,

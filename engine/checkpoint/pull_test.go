@@ -388,7 +388,11 @@ func TestPullLock(t *testing.T) {
 	o := h.options()
 	o.Stall = time.Minute
 	go func() { done <- checkpoint.Pull(t.Context(), dir, h.manifest, o) }()
-	<-started
+	select {
+	case <-started:
+	case err := <-done:
+		t.Fatalf("the first pull fetched nothing: %v", err)
+	}
 	if err := checkpoint.Pull(t.Context(), dir, h.manifest, o); err == nil || !strings.Contains(err.Error(), "another download") {
 		t.Errorf("second pull: %v", err)
 	}

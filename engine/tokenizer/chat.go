@@ -1,3 +1,5 @@
+//lint:file-ignore ST1005 the errors of the chat template are in its words
+
 package tokenizer
 
 import (
@@ -12,16 +14,16 @@ import (
 
 // The errors of the chat template, in its words.
 var (
-	ErrNoMessages     = errors.New("No messages provided.")                         //nolint:staticcheck,revive // the template's words
-	ErrNoUserQuery    = errors.New("No user query found in messages.")              //nolint:staticcheck,revive // the template's words
-	ErrSystemNotFirst = errors.New("System message must be at the beginning.")      //nolint:staticcheck,revive // the template's words
-	ErrRole           = errors.New("Unexpected message role.")                      //nolint:staticcheck,revive // the template's words
-	ErrContentType    = errors.New("Unexpected content type.")                      //nolint:staticcheck,revive // the template's words
-	ErrPartType       = errors.New("Unexpected item type in content.")              //nolint:staticcheck,revive // the template's words
-	ErrSystemImage    = errors.New("System message cannot contain images.")         //nolint:staticcheck,revive // the template's words
-	ErrSystemVideo    = errors.New("System message cannot contain videos.")         //nolint:staticcheck,revive // the template's words
-	ErrArguments      = errors.New("tool call arguments are not a JSON object")     //nolint:revive // ours
-	ErrTool           = errors.New("tool is not valid JSON, or has a member twice") //nolint:revive // ours
+	ErrNoMessages     = errors.New("No messages provided.")
+	ErrNoUserQuery    = errors.New("No user query found in messages.")
+	ErrSystemNotFirst = errors.New("System message must be at the beginning.")
+	ErrRole           = errors.New("Unexpected message role.")
+	ErrContentType    = errors.New("Unexpected content type.")
+	ErrPartType       = errors.New("Unexpected item type in content.")
+	ErrSystemImage    = errors.New("System message cannot contain images.")
+	ErrSystemVideo    = errors.New("System message cannot contain videos.")
+	ErrArguments      = errors.New("tool call arguments are not a JSON object")
+	ErrTool           = errors.New("tool is not valid JSON, or has a member twice")
 )
 
 // Chat is a conversation and how it is to be rendered. The zero value of each

@@ -3,7 +3,6 @@ package tokenizer_test
 import (
 	"cmp"
 	"flag"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -191,6 +190,6 @@ func TestSmallFileCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(raw) != string(made) {
-		t.Error(fmt.Sprintf("%s is not what this file makes: run with -update", smallPath))
+		t.Errorf("%s is not what this file makes: run with -update", smallPath)
 	}
 }

@@ -184,12 +184,9 @@ func (d *Decided) masked() (map[int][]pii.Span, map[pii.Label]mask.Style) {
 }
 
 func needsNote(masked []mask.Entry) bool {
-	for _, e := range masked {
-		if e.Style != mask.StyleSurrogate {
-			return true
-		}
-	}
-	return false
+	// A value without a surrogate of its kind gets a placeholder whatever its
+	// style, so the token itself is looked at.
+	return slices.ContainsFunc(masked, func(e mask.Entry) bool { return pii.Never(e.Token) })
 }
 
 // noteAt puts the note at the end of the first system message's text, or in a

@@ -106,7 +106,7 @@ func (e *Examined) note(past []turn) {
 		e.opaque = append(e.opaque, opaque{o, t.settled, policy.Action(t.Actions["opaque."+o.Kind])})
 	}
 	for _, t := range past {
-		e.tainted = e.tainted || t.Tainted
+		e.tainted = e.tainted || t.Tainted && (t.settled || t.role == "assistant")
 	}
 }
 

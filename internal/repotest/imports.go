@@ -40,7 +40,7 @@ func homes() []home {
 		{"golang.org/x/crypto", []string{"pii/rules"}, "check digits of wallet addresses; sealing is tink's"},
 		{"golang.org/x/net", []string{"router/upstream", "internal/config", "pii/rules", "internal/repotest"}, "header grammar and public suffixes"},
 		{"golang.org/x/sync", nil, "waiting for goroutines"},
-		{"golang.org/x/text", []string{"pii/mask", "pii/fold", "pii/rules", "pii", "engine/tokenizer"}, "Unicode"},
+		{"golang.org/x/text", []string{"pii/mask", "pii/fold", "pii/rules", "pii", "engine/tokenizer", "pii/tagger/train"}, "Unicode"},
 		{"golang.org/x/sys", []string{"engine", "internal/vec"}, "mapped files, processor features, threads"},
 		{"golang.org/x/time", []string{"router", "router/upstream"}, "rates"},
 		{"github.com/google/go-cmp", []string{"internal/store/storetest", "internal/weirtest/contract"}, "suites that tests call"},
@@ -73,7 +73,12 @@ func ours() map[string][]string {
 		"pii/fold":   {},
 		"pii/mask":   {"pii", "pii/fold"},
 		"pii/rules":  {"pii", "pii/fold"},
-		"pii/tagger": {"pii", "pii/fold"},
+		"pii/tagger": {"pii", "pii/fold", "pii/tagger/internal/feature", "internal/vec"},
+
+		"pii/tagger/internal/feature": {"pii", "pii/fold"},
+		"pii/tagger/train":            {"pii", "pii/eval", "pii/rules", "pii/tagger/internal/feature"},
+		"pii/eval":                    {"pii"},
+		"internal/vec":                {},
 
 		"local":              {},
 		"local/model":        {"engine", "internal/wire"},

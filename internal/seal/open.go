@@ -70,6 +70,12 @@ func open(ctx context.Context, ref, dataDir string, r ring) (*Keys, error) {
 	return New(root)
 }
 
+// AutoFiles are the files in dataDir that tell where auto found the key: one of
+// them is there if it has made one.
+func AutoFiles(dataDir string) []string {
+	return []string{filepath.Join(dataDir, keyFile), filepath.Join(dataDir, sourceFile)}
+}
+
 func auto(ctx context.Context, dir string, r ring) ([Size]byte, error) {
 	path, source := filepath.Join(dir, keyFile), filepath.Join(dir, sourceFile)
 	if _, err := os.Lstat(path); err == nil {

@@ -298,9 +298,9 @@ func (p *placer) payload(i int, l *Leaf, r room, pl *Place) {
 	}
 	switch {
 	case r.opaque && (strings.HasPrefix(l.Value, "data:") || l.Key == "data" || l.Key == "file_data"):
-		pl.Payload = true
+		pl.Payload = isBase64(l.Value)
 	case encryptedKey(l.Key) && r.region != inRoot:
-		pl.Payload = true
+		pl.Payload = isBase64(l.Value)
 		p.chat.Opaque = append(p.chat.Opaque, Opaque{"encrypted", pl.Source, pl.Message, i, 0, 0})
 	case !r.opaque:
 		if kind := inlineData(l.Value); kind != "" {
@@ -308,6 +308,23 @@ func (p *placer) payload(i int, l *Leaf, r room, pl *Place) {
 		}
 	}
 }
+
+// isBase64 says that s is Base64 and nothing else, perhaps behind the head of a
+// data URL. Text in the place of a payload is text.
+func isBase64(s string) bool {
+	if url, ok := strings.CutPrefix(s, "data:"); ok {
+		var typ string
+		if typ, s, ok = strings.Cut(url, ";base64,"); !ok || strings.Trim(typ, mediaType) != "" {
+			return false
+		}
+	}
+	return strings.Trim(s, base64Letters) == ""
+}
+
+const (
+	base64Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=\r\n"
+	mediaType     = "abcdefghijklmnopqrstuvwxyz0123456789/+-." // without parameters
+)
 
 func encryptedKey(key string) bool {
 	return key == "encrypted_content" || key == "reasoning_encrypted"

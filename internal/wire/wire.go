@@ -93,7 +93,11 @@ func (d *Doc) Leaves() []Leaf { return d.leaves }
 // Pointer returns the JSON pointer (RFC 6901) of leaf i. A step into a JSON
 // document inside a string is written as '#'. The pointer may hold member names
 // chosen by the client, so it is content: do not log it.
-func (d *Doc) Pointer(i int) string {
+func (d *Doc) Pointer(i int) string { return d.PointerWithout(i, nil) }
+
+// PointerWithout is Pointer with a star in place of each member name that is in
+// hidden: a name can be somebody's address.
+func (d *Doc) PointerWithout(i int, hidden map[string]bool) string {
 	path := d.Path(i)
 	var b strings.Builder
 	for _, e := range path {
@@ -103,6 +107,8 @@ func (d *Doc) Pointer(i int) string {
 		case e.Index >= 0:
 			b.WriteByte('/')
 			b.WriteString(strconv.Itoa(e.Index))
+		case hidden[e.Name]:
+			b.WriteString("/*")
 		default:
 			b.WriteByte('/')
 			b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(e.Name))

@@ -84,10 +84,11 @@ func count(s string) int {
 	return n
 }
 
-// days is what the task's dates move by: one to six months.
+// days is what the task's dates move by: one to six years, so that the year of a
+// birth moves too.
 func (b *Book) days() int {
 	d := newDraw(&b.key, "days")
-	return 30 + d.below(150)
+	return 366 + d.below(5*365)
 }
 
 // domain returns a reserved domain (RFC 2606) that stands for host.
