@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"weir/internal/wire"
@@ -15,17 +16,15 @@ import (
 // streamReply passes a stream on, event by event. An event leaves as soon as
 // nothing more is waiting to be read; one that needs no change leaves as it came.
 func (s *Server) streamReply(ctx context.Context, x *exchange, r *wire.Reply) error {
+	stop := func() {}
 	if !x.began {
 		x.copyHeader(r.Header)
 		x.announce()
 		x.beginStream(r.Status)
-		// A model may think for minutes before its first event; clients give
-		// up on headers earlier than that.
-		if x.flush() != nil {
-			return errClientGone
-		}
+		stop = x.headersSoon()
+		defer stop()
 	}
-	p := &pump{x: x, events: wire.NewEventReader(r.Body), ending: ending{many: x.decided.Chat().N > 1}}
+	p := &pump{x: x, begun: stop, events: wire.NewEventReader(r.Body), ending: ending{many: x.decided.Chat().N > 1}}
 	if restore := x.restorer(); !restore.Empty() {
 		p.restore = newStreamRestorer(restore)
 	}
@@ -75,6 +74,7 @@ func reduce(err error) error {
 // pump moves events from an upstream to a client.
 type pump struct {
 	x       *exchange
+	begun   func() // called before anything is written
 	events  *wire.EventReader
 	restore *streamRestorer
 	taint   *replyTap
@@ -86,6 +86,7 @@ type pump struct {
 func (p *pump) run() error {
 	for {
 		ev, err := p.events.Next()
+		p.begun()
 		if err != nil && !p.ending.completes(&ev, err) {
 			return p.end(err)
 		}
@@ -151,6 +152,31 @@ func (x *exchange) beginStream(status int) {
 	h.Set("X-Accel-Buffering", "no")
 	x.began, x.status = true, status
 	x.w.WriteHeader(status)
+}
+
+// headersWait is how long the headers of a stream wait for its first event.
+const headersWait = 20 * time.Millisecond
+
+// headersSoon sends the headers if no event has come within a moment. A model may
+// think for minutes before its first event, and clients give up on headers
+// earlier than that; but to send them apart costs each stream a packet. What it
+// returns ends the waiting, and must be called before anything is written.
+func (x *exchange) headersSoon() (stop func()) {
+	var mu sync.Mutex
+	over := false
+	timer := time.AfterFunc(headersWait, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !over {
+			_ = x.flush() // a client that is gone shows at the next write
+		}
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		timer.Stop()
+	}
 }
 
 func (x *exchange) flush() error {
