@@ -1,0 +1,108 @@
+// Package devicetest runs kernels in tests: the same tables on the emulator,
+// with or without its checker, and on an NVIDIA GPU where there is one.
+package devicetest
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"unsafe"
+
+	"weir/engine/device"
+	"weir/engine/device/emulator"
+)
+
+// Bench is a device under test.
+type Bench struct {
+	testing.TB
+	Device device.Device
+}
+
+// Each runs test as a subtest on every device to be tested: the emulator with
+// its checker, and shuffled without. With WEIR_DEVICE=cuda it is the GPU, 20
+// times.
+func Each(t *testing.T, test func(t *testing.T, b *Bench)) {
+	t.Helper()
+	for name, o := range map[string]emulator.Options{
+		"checked": {Check: true}, "shuffled": {Seed: 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := emulator.Open(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, &Bench{t, d})
+		})
+	}
+}
+
+// Fast reports whether the device can do large shapes in reasonable time.
+func (b *Bench) Fast() bool { return b.Device.Caps().Family != "emulator" }
+
+// Number is what buffers hold.
+type Number interface {
+	~uint8 | ~uint16 | ~int32 | ~uint32 | ~float32
+}
+
+func raw[T Number](v []T) []byte {
+	if len(v) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), len(v)*int(unsafe.Sizeof(v[0])))
+}
+
+// In puts numbers on the device.
+func In[T Number](b *Bench, v []T) device.Arg {
+	b.Helper()
+	buf, err := b.Device.Alloc(int64(len(raw(v))))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(buf.Free)
+	if err := b.Device.Write(buf, 0, raw(v)); err != nil {
+		b.Fatal(err)
+	}
+	return device.Whole(buf)
+}
+
+// Out reads n numbers of a range back.
+func Out[T Number](b *Bench, a device.Arg, n int) []T {
+	b.Helper()
+	v := make([]T, n)
+	if err := b.Device.Read(raw(v), a.Buf, a.At); err != nil {
+		b.Fatal(err)
+	}
+	return v
+}
+
+// Run plays commands once.
+func (b *Bench) Run(c ...device.Command) {
+	b.Helper()
+	if err := b.Try(c...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// Try is Run with the error returned.
+func (b *Bench) Try(c ...device.Command) error {
+	p, err := b.Device.Compile(&device.Stream{Commands: c})
+	if err != nil {
+		return err
+	}
+	r, err := p.Start()
+	if err != nil {
+		return err
+	}
+	if _, err := r.Wait(); err != nil {
+		return err
+	}
+	return p.Close()
+}
+
+// Repeats is how often a test on a GPU repeats a launch.
+func Repeats() int {
+	if n, err := strconv.Atoi(os.Getenv("WEIR_DEVICE_REPEATS")); err == nil {
+		return n
+	}
+	return 20
+}
