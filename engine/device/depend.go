@@ -11,7 +11,6 @@ import (
 // that another of them already waits for is left out, so a chain has one each.
 func Dependencies(s *Stream, kernel func(string) (msl.Kernel, bool)) ([][]int, error) {
 	deps := make([][]int, len(s.Commands))
-	before := make([]bits, len(s.Commands)) // all that must have ended, transitively
 	type history struct{ reads, writes []use }
 	live := map[Buffer]*history{}
 	for i, c := range s.Commands {
@@ -19,7 +18,6 @@ func Dependencies(s *Stream, kernel func(string) (msl.Kernel, bool)) ([][]int, e
 		if err != nil {
 			return nil, err
 		}
-		var direct []int
 		for b, list := range uses {
 			h := live[b]
 			if h == nil {
@@ -27,22 +25,12 @@ func Dependencies(s *Stream, kernel func(string) (msl.Kernel, bool)) ([][]int, e
 				live[b] = h
 			}
 			for _, u := range list {
-				direct = u.meets(direct, h.writes)
+				deps[i] = u.meets(deps[i], h.writes)
 				if u.write {
-					direct = u.meets(direct, h.reads)
+					deps[i] = u.meets(deps[i], h.reads)
 				}
 			}
 		}
-		before[i] = newBits(len(s.Commands))
-		slices.Sort(direct)
-		for _, d := range slices.Backward(slices.Compact(direct)) {
-			if !before[i].has(d) {
-				deps[i] = append(deps[i], d)
-				before[i].add(d)
-				before[i].addAll(before[d])
-			}
-		}
-		slices.Reverse(deps[i])
 		for b, list := range uses {
 			h := live[b]
 			for _, u := range list {
@@ -60,7 +48,27 @@ func Dependencies(s *Stream, kernel func(string) (msl.Kernel, bool)) ([][]int, e
 			}
 		}
 	}
-	return deps, nil
+	return Reduce(deps), nil
+}
+
+// Reduce returns the dependencies without those that follow from others, each
+// list sorted. What a command waits for must come before it.
+func Reduce(deps [][]int) [][]int {
+	out := make([][]int, len(deps))
+	before := make([]bits, len(deps)) // all that must have ended, transitively
+	for i, list := range deps {
+		before[i] = newBits(len(deps))
+		list = slices.Sorted(slices.Values(list))
+		for _, d := range slices.Backward(list) {
+			if !before[i].has(d) {
+				out[i] = append(out[i], d)
+				before[i].add(d)
+				before[i].addAll(before[d])
+			}
+		}
+		slices.Reverse(out[i])
+	}
+	return out
 }
 
 // meets adds the commands of the uses that share a byte with u.

@@ -90,7 +90,8 @@ func open(o Options) (*Device, error) {
 		d.check("ask for free memory", cu.memInfo.call(uintptr(unsafe.Pointer(&free)), uintptr(unsafe.Pointer(&total)))),
 	)
 	if err != nil {
-		return nil, errors.Join(err, d.Close())
+		cu.ctxDestroy.call(d.ctx)
+		return nil, err
 	}
 	d.caps.Memory, d.caps.MaxBuffer = int64(free), int64(free)
 	return d, nil
@@ -160,12 +161,24 @@ func (d *Device) Close() error {
 	if d.closed {
 		return nil
 	}
+	leave, err := d.enter()
+	if err != nil { // lost: nothing of it can be dropped by itself
+		runtime.LockOSThread()
+		leave = runtime.UnlockOSThread
+	}
+	defer leave()
 	d.closed = true
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	if err == nil {
+		err = d.check("wait for the GPU", d.cu.streamSynchronize.call(d.stream))
+		for _, t := range d.staging.part {
+			if t.p != nil {
+				err = errors.Join(err, d.check("free memory of the host", d.cu.hostFree.call(uintptr(t.p))))
+			}
+		}
+	}
 	s := d.cu.ctxDestroy.call(d.ctx)
 	if d.lost.Load() != nil {
-		return nil // destroying reports the fault once more
+		return nil // whoever met the fault was told; destroying reports it once more
 	}
-	return d.check("end the CUDA context", s)
+	return errors.Join(err, d.check("end the CUDA context", s))
 }

@@ -11,18 +11,18 @@ import (
 // driver is the part of libcuda that is used.
 // https://docs.nvidia.com/cuda/cuda-driver-api/
 type driver struct {
-	initialize, driverVersion, getErrorName                                    proc
-	deviceGet, deviceGetCount, deviceGetAttribute, deviceGetName, deviceMemory proc
-	ctxCreate, ctxDestroy, ctxSetCurrent, ctxSynchronize, memInfo              proc
-	memAlloc, memFree, memsetAsync, hostAlloc, hostFree                        proc
-	copyIn, copyOut, copyAcross                                                proc
-	streamCreate, streamDestroy, streamSynchronize                             proc
-	eventCreate, eventDestroy, eventRecord, eventSynchronize, eventElapsed     proc
-	moduleLoad, moduleUnload, moduleFunction                                   proc
-	funcGet, funcSet, launch, launchEx                                         proc
-	graphCreate, graphDestroy, graphAddKernel, graphAddEdges                   proc
-	graphInstantiate, graphUpload, graphLaunch, graphExecDestroy               proc
-	funcParam                                                                  proc // zero before CUDA 12.4
+	initialize, driverVersion, getErrorName                                proc
+	deviceGet, deviceGetCount, deviceGetAttribute, deviceGetName           proc
+	ctxCreate, ctxDestroy, ctxSetCurrent, memInfo                          proc
+	memAlloc, memFree, memsetAsync, hostAlloc, hostFree                    proc
+	copyIn, copyOut, copyAcross                                            proc
+	streamCreate, streamSynchronize                                        proc
+	eventCreate, eventDestroy, eventRecord, eventSynchronize, eventElapsed proc
+	moduleLoad, moduleFunction                                             proc
+	funcGet, funcSet, launch, launchEx                                     proc
+	graphCreate, graphDestroy, graphAddKernel, graphAddEdges               proc
+	graphInstantiate, graphUpload, graphLaunch, graphExecDestroy           proc
+	funcParam                                                              proc // zero before CUDA 12.4
 }
 
 // loadDriver opens libcuda.
@@ -38,16 +38,16 @@ func loadDriver(path string) (*driver, error) {
 	err = resolve(h, map[string]*proc{
 		"cuInit": &d.initialize, "cuDriverGetVersion": &d.driverVersion, "cuGetErrorName": &d.getErrorName,
 		"cuDeviceGet": &d.deviceGet, "cuDeviceGetCount": &d.deviceGetCount, "cuDeviceGetAttribute": &d.deviceGetAttribute,
-		"cuDeviceGetName": &d.deviceGetName, "cuDeviceTotalMem_v2": &d.deviceMemory,
-		"cuCtxCreate_v2": &d.ctxCreate, "cuCtxDestroy_v2": &d.ctxDestroy, "cuCtxSetCurrent": &d.ctxSetCurrent,
-		"cuCtxSynchronize": &d.ctxSynchronize, "cuMemGetInfo_v2": &d.memInfo,
-		"cuMemAlloc_v2": &d.memAlloc, "cuMemFree_v2": &d.memFree, "cuMemsetD8Async": &d.memsetAsync,
+		"cuDeviceGetName": &d.deviceGetName,
+		"cuCtxCreate_v2":  &d.ctxCreate, "cuCtxDestroy_v2": &d.ctxDestroy, "cuCtxSetCurrent": &d.ctxSetCurrent,
+		"cuMemGetInfo_v2": &d.memInfo,
+		"cuMemAlloc_v2":   &d.memAlloc, "cuMemFree_v2": &d.memFree, "cuMemsetD8Async": &d.memsetAsync,
 		"cuMemHostAlloc": &d.hostAlloc, "cuMemFreeHost": &d.hostFree,
 		"cuMemcpyHtoDAsync_v2": &d.copyIn, "cuMemcpyDtoHAsync_v2": &d.copyOut, "cuMemcpyDtoDAsync_v2": &d.copyAcross,
-		"cuStreamCreate": &d.streamCreate, "cuStreamDestroy_v2": &d.streamDestroy, "cuStreamSynchronize": &d.streamSynchronize,
+		"cuStreamCreate": &d.streamCreate, "cuStreamSynchronize": &d.streamSynchronize,
 		"cuEventCreate": &d.eventCreate, "cuEventDestroy_v2": &d.eventDestroy, "cuEventRecord": &d.eventRecord,
 		"cuEventSynchronize": &d.eventSynchronize, "cuEventElapsedTime": &d.eventElapsed,
-		"cuModuleLoadData": &d.moduleLoad, "cuModuleUnload": &d.moduleUnload, "cuModuleGetFunction": &d.moduleFunction,
+		"cuModuleLoadData": &d.moduleLoad, "cuModuleGetFunction": &d.moduleFunction,
 		"cuFuncGetAttribute": &d.funcGet, "cuFuncSetAttribute": &d.funcSet,
 		"cuLaunchKernel": &d.launch, "cuLaunchKernelEx": &d.launchEx,
 		"cuGraphCreate": &d.graphCreate, "cuGraphDestroy": &d.graphDestroy, "cuGraphAddKernelNode_v2": &d.graphAddKernel,

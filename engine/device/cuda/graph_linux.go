@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 	"unsafe"
+
+	"weir/engine/device"
 )
 
 // nodeParams is CUDA_KERNEL_NODE_PARAMS_v2.
@@ -101,9 +103,8 @@ func narrow(deps [][]int, width int) [][]int {
 		default: // the branch that has been idle for longest
 			branch = slices.Index(tails, slices.Min(tails))
 			out[i] = append(out[i], tails[branch])
-			slices.Sort(out[i])
 		}
 		tails[branch] = i
 	}
-	return out
+	return device.Reduce(out)
 }
