@@ -19,9 +19,9 @@
 // machine with a GPU runs them there; it needs neither Go nor a compiler, only
 // libcuda and libnvrtc:
 //
-//	CGO_ENABLED=0 go test -c -o /tmp/ ./metalsrc ./engine/device/cuda
+//	CGO_ENABLED=0 go test -tags gpu -c -o /tmp/ ./metalsrc ./engine/device/cuda
 //	WEIR_DEVICE=cuda ./metalsrc.test -test.v
-//	WEIR_DEVICE=cuda ./cuda.test -test.run GPU -test.bench .
+//	./cuda.test -test.v -test.run GPU -test.bench .
 //	WEIR_DEVICE=cuda WEIR_DEVICE_REPEATS=1 compute-sanitizer --tool memcheck ./metalsrc.test
 //	WEIR_DEVICE=cuda WEIR_DEVICE_REPEATS=1 compute-sanitizer --tool racecheck ./metalsrc.test
 //
