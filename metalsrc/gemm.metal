@@ -42,8 +42,10 @@ kernel void qgemm_swiglu_@V@(
     uint3 tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     uint sg [[simdgroup_index_in_threadgroup]]) {
-  const Q4 gate = q4_at(gate_codes, gate_scales, gate_biases, 0u, 0u, 0u);
-  const Q4 up = q4_at(up_codes, up_scales, up_biases, 0u, 0u, 0u);
+  Q4 gate;
+  q4_set(gate, gate_codes, gate_scales, gate_biases, 0u, 0u, 0u);
+  Q4 up;
+  q4_set(up, up_codes, up_scales, up_biases, 0u, 0u, 0u);
   qgemm_pair<Tile_@V@>(x, gate, up, y, args, mem, tg, tid, sg);
 }
 //@end

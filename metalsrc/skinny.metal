@@ -1,7 +1,6 @@
 //@use q4
 // Products with 4-bit matrices for 2 to 16 rows: each weight is read once, by one
-// lane, and sums are float on plain lanes. The weights are not rounded here: a
-// block of 32 codes gives scale * sum(q * x) + bias * sum(x).
+// lane, and sums are float on plain lanes. Weights are not rounded here.
 //
 // A simdgroup makes 4 rows of W for all rows of x; its lanes share out k in
 // blocks of 32. Variant mR: up to R rows. Grid: ceil(n / 16) threadgroups of 128
@@ -16,42 +15,53 @@ struct Skinny {
   float sum[4][M];
 };
 
-// sum[i][r] = row[i] of W times row r of x, the whole of it in every lane.
+// The 8 weights of a word. A code comes out as the last place of 2^23 + code.
+inline void skinny_unpack(thread float *w, uint q, float s, float b) {
+#pragma unroll
+  for (uint e = 0; e < 8u; e++)
+    w[e] = metal::fma(s, as_type<float>(((q >> (4u * e)) & 15u) | 0x4b000000u) - 8388608.0f, b);
+}
+
+// sum[i][r] = row[i] of w[i] times row r of x, the whole of it in every lane. A
+// lane unpacks 8 weights of each of the 4 rows and uses them for all rows of x.
 template <int M>
 inline void skinny_dot(
     thread Skinny<M> &s, device const bfloat *x, uint xs, uint m, uint k, thread const uint *row, thread const Q4 *w, uint lane) {
+#pragma unroll
   for (uint i = 0; i < 4u; i++)
+#pragma unroll
     for (uint r = 0; r < uint(M); r++) s.sum[i][r] = 0.0f;
   for (uint at = lane * 32u; at < k; at += 1024u) {
     uint4 q[4];
     float scale[4], bias[4];
+#pragma unroll
     for (uint i = 0; i < 4u; i++) {
       q[i] = *(device const uint4 *)(w[i].codes + ulong(row[i]) * (k / 8u) + at / 8u);
       scale[i] = float(w[i].scales[row[i] * (k / 64u) + at / 64u]);
       bias[i] = float(w[i].biases[row[i] * (k / 64u) + at / 64u]);
     }
-    for (uint r = 0; r < uint(M); r++) {
-      if (r >= m) break;
-      device const uint4 *from = (device const uint4 *)(x + r * xs + at);
-      float part[4], all = 0.0f;
-      for (uint i = 0; i < 4u; i++) part[i] = 0.0f;
-      for (uint j = 0; j < 4u; j++) {
-        const uint4 v = from[j];
-        const float f0 = as_type<float>(v.x << 16u), f1 = as_type<float>(v.x & 0xffff0000u);
-        const float f2 = as_type<float>(v.y << 16u), f3 = as_type<float>(v.y & 0xffff0000u);
-        const float f4 = as_type<float>(v.z << 16u), f5 = as_type<float>(v.z & 0xffff0000u);
-        const float f6 = as_type<float>(v.w << 16u), f7 = as_type<float>(v.w & 0xffff0000u);
-        all += f0 + f1 + f2 + f3 + (f4 + f5 + f6 + f7);
-        for (uint i = 0; i < 4u; i++) {
-          const uint c = q[i][int(j)];
-          part[i] += f0 * float(c & 15u) + f1 * float((c >> 4u) & 15u) + f2 * float((c >> 8u) & 15u) + f3 * float((c >> 12u) & 15u) +
-                     f4 * float((c >> 16u) & 15u) + f5 * float((c >> 20u) & 15u) + f6 * float((c >> 24u) & 15u) + f7 * float(c >> 28u);
+#pragma unroll
+    for (uint j = 0; j < 4u; j++) {
+      float f[4][8];
+#pragma unroll
+      for (uint i = 0; i < 4u; i++) skinny_unpack(f[i], q[i][int(j)], scale[i], bias[i]);
+#pragma unroll
+      for (uint r = 0; r < uint(M); r++) {
+        if (r < m) {
+          const uint4 v = *(device const uint4 *)(x + r * xs + at + j * 8u);
+#pragma unroll
+          for (uint e = 0; e < 4u; e++) {
+            const float lo = as_type<float>(v[int(e)] << 16u), hi = as_type<float>(v[int(e)] & 0xffff0000u);
+#pragma unroll
+            for (uint i = 0; i < 4u; i++) s.sum[i][r] = metal::fma(hi, f[i][e * 2u + 1u], metal::fma(lo, f[i][e * 2u], s.sum[i][r]));
+          }
         }
       }
-      for (uint i = 0; i < 4u; i++) s.sum[i][r] += scale[i] * part[i] + bias[i] * all;
     }
   }
+#pragma unroll
   for (uint i = 0; i < 4u; i++)
+#pragma unroll
     for (uint r = 0; r < uint(M); r++) s.sum[i][r] = simd_sum(s.sum[i][r]);
 }
 
@@ -65,7 +75,7 @@ inline void skinny(
   Q4 w[4];
   for (uint i = 0; i < 4u; i++) {
     row[i] = metal::min(first + i, a.n - 1u);
-    w[i] = q4_at(codes, scales, biases, 0u, 0u, 0u);
+    q4_set(w[i], codes, scales, biases, 0u, 0u, 0u);
   }
   Skinny<M> s;
   skinny_dot<M>(s, x, a.xs, a.m, a.k, row, w, lane);
@@ -73,6 +83,7 @@ inline void skinny(
   out.y = y;
   out.stride = a.ys;
   out.n = a.n;
+#pragma unroll
   for (uint r = 0; r < uint(M); r++)
     if (r == lane && r < a.m) {
       Put::put(out, r, first, s.sum[0][r], s.sum[1][r]);
@@ -118,16 +129,17 @@ kernel void qskinny_swiglu_m@M@(
   row[1] = next;
   row[2] = first;
   row[3] = next;
-  w[0] = q4_at(gate_codes, gate_scales, gate_biases, 0u, 0u, 0u);
-  w[1] = w[0];
-  w[2] = q4_at(up_codes, up_scales, up_biases, 0u, 0u, 0u);
-  w[3] = w[2];
+  q4_set(w[0], gate_codes, gate_scales, gate_biases, 0u, 0u, 0u);
+  q4_set(w[1], gate_codes, gate_scales, gate_biases, 0u, 0u, 0u);
+  q4_set(w[2], up_codes, up_scales, up_biases, 0u, 0u, 0u);
+  q4_set(w[3], up_codes, up_scales, up_biases, 0u, 0u, 0u);
   Skinny<@M@> s;
   skinny_dot<@M@>(s, x, args.xs, args.m, args.k, row, w, lane);
   PutSwiGLU out;
   out.y = y;
   out.stride = args.ys;
   out.n = args.n;
+#pragma unroll
   for (uint r = 0; r < @M@u; r++)
     if (r == lane && r < args.m) PutSwiGLU::pair(out, r, first, s.sum[0][r], s.sum[2][r], s.sum[1][r], s.sum[3][r]);
 }

@@ -14,14 +14,13 @@ struct Q4 {
   device const bfloat *biases;
 };
 
-// Matrix e of several that lie one after the other.
-inline Q4 q4_at(device const uint *codes, device const bfloat *scales, device const bfloat *biases, uint e, uint n, uint k) {
+// Makes q matrix e of several, [n][k] each, that lie one after the other.
+inline void q4_set(
+    thread Q4 &q, device const uint *codes, device const bfloat *scales, device const bfloat *biases, uint e, uint n, uint k) {
   const ulong at = ulong(e) * ulong(n) * ulong(k);
-  Q4 q;
   q.codes = codes + at / 8u;
   q.scales = scales + at / 64u;
   q.biases = biases + at / 64u;
-  return q;
 }
 
 inline uint pack_bf16(float lo, float hi) {

@@ -17,7 +17,8 @@ inline void qgemm(
   out.y = y;
   out.stride = a.ys;
   out.n = a.n;
-  const Q4 w = q4_at(codes, scales, biases, 0u, 0u, 0u);
+  Q4 w;
+  q4_set(w, codes, scales, biases, 0u, 0u, 0u);
   Tile::template product<false>(rows, w, w, tg.x * Tile::COLS, a.n, a.k, mem, tid, sg, out);
 }
 
@@ -63,8 +64,10 @@ inline void experts_pair(
   out.y = y;
   out.stride = a.ys;
   out.n = a.n;
-  const Q4 gate = q4_at(gc, gs, gb, tile.x, a.n, a.k);
-  const Q4 up = q4_at(uc, us, ub, tile.x, a.n, a.k);
+  Q4 gate;
+  q4_set(gate, gc, gs, gb, tile.x, a.n, a.k);
+  Q4 up;
+  q4_set(up, uc, us, ub, tile.x, a.n, a.k);
   Tile::template product<true>(rows, gate, up, tg.x * (Tile::COLS / 2u), a.n, a.k, mem, tid, sg, out);
 }
 
@@ -85,6 +88,7 @@ inline void experts_down(
   out.stride = a.ys;
   out.n = a.n;
   out.slots = slots;
-  const Q4 w = q4_at(codes, scales, biases, tile.x, a.n, a.k);
+  Q4 w;
+  q4_set(w, codes, scales, biases, tile.x, a.n, a.k);
   Tile::template product<false>(rows, w, w, tg.x * Tile::COLS, a.n, a.k, mem, tid, sg, out);
 }
