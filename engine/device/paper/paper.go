@@ -47,6 +47,9 @@ func (d *Device) Caps() device.Caps { return d.caps }
 // Alloc returns a size.
 func (d *Device) Alloc(n int64) (device.Buffer, error) { return &buffer{n}, nil }
 
+// AllocShared returns a size.
+func (d *Device) AllocShared(n int64) (device.Buffer, error) { return &buffer{n}, nil }
+
 // Wrap has no memory to share.
 func (d *Device) Wrap([]byte) (device.Buffer, error) { return nil, device.ErrNoWrap }
 
