@@ -17,10 +17,11 @@ type buffer struct {
 	d    *Device
 	at   uint64
 	size int64
+	host []byte // of shared memory, which lies with the host
 }
 
 func (b *buffer) Size() int64   { return b.size }
-func (b *buffer) Bytes() []byte { return nil }
+func (b *buffer) Bytes() []byte { return b.host }
 
 // Free gives the memory back, after everything that was started. A second call
 // does nothing; with a lost or closed device the memory is gone already.
@@ -30,6 +31,12 @@ func (b *buffer) Free() {
 		return
 	}
 	defer leave()
+	if b.host != nil {
+		b.host = nil
+		_ = b.d.check("free memory of the host", b.d.cu.hostFree.call(uintptr(b.at))) // as below: a fault is remembered
+		b.at = 0
+		return
+	}
 	if b.d.check("free memory", b.d.cu.memFree.call(uintptr(b.at))) == nil {
 		b.d.used -= b.size
 	}
@@ -66,6 +73,25 @@ func (d *Device) alloc(n int64) (*buffer, error) {
 		b.Free()
 		return nil, err
 	}
+	return b, nil
+}
+
+// AllocShared returns memory of the host that the GPU reads and writes over the
+// bus, under the same address.
+func (d *Device) AllocShared(n int64) (device.Buffer, error) {
+	leave, err := d.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	const mapped = 2
+	var p unsafe.Pointer
+	size := max(n, 1)
+	if err := d.check("allocate memory of the host", d.cu.hostAlloc.call(uintptr(unsafe.Pointer(&p)), uintptr(size), mapped)); err != nil {
+		return nil, err
+	}
+	b := &buffer{d: d, at: uint64(uintptr(p)), size: n, host: unsafe.Slice((*byte)(p), n)}
+	clear(b.host)
 	return b, nil
 }
 
