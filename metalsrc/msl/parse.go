@@ -30,6 +30,7 @@ type Arg struct {
 	Type   string // without address space, pointer or const
 	Const  bool   // device const
 	Ref    bool   // constant T &
+	Size   int    // bytes of a constant struct; zero if the host cannot mirror it
 	Name   string
 	Index  int
 	Attr   string // for Builtin
@@ -60,6 +61,7 @@ var builtins = map[string]int{ // attribute -> widest dimension
 // Parse returns the kernels declared in expanded source.
 func Parse(src string) ([]Kernel, error) {
 	src = reComment.ReplaceAllString(src, "")
+	sizes := structSizes(src)
 	var ks []Kernel
 	seen := map[string]bool{}
 	for _, m := range reKernel.FindAllStringSubmatchIndex(src, -1) {
@@ -90,6 +92,9 @@ func Parse(src string) ([]Kernel, error) {
 			a, err := parseParam(strings.Join(strings.Fields(p), " "))
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", k.Name, err)
+			}
+			if a.Kind == Constant {
+				a.Size = sizes[a.Type]
 			}
 			key := ""
 			switch a.Kind {
