@@ -9,7 +9,6 @@ import (
 	"unsafe"
 
 	"weir/engine/device"
-	"weir/engine/device/emulator"
 )
 
 // Bench is a device under test.
@@ -19,32 +18,11 @@ type Bench struct {
 }
 
 // Each runs test as a subtest on every device to be tested: the emulator with
-// its checker, and shuffled without; and if the test used kernels that have a
-// variant for Metal's tensor operations, that variant too, on a shuffled
-// emulator with the checker.
+// its checker, and shuffled without. With WEIR_DEVICE=cuda it is the GPU, 20
+// times.
 func Each(t *testing.T, test func(t *testing.T, b *Bench)) {
 	t.Helper()
-	variants := false
-	on := func(name string, o emulator.Options) {
-		t.Run(name, func(t *testing.T) {
-			d, err := emulator.Open(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := d.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-			test(t, &Bench{t, d})
-			variants = variants || d.HasVariant()
-		})
-	}
-	on("checked", emulator.Options{Check: true})
-	on("shuffled", emulator.Options{Seed: 7})
-	if variants {
-		on("tensor", emulator.Options{Check: true, Seed: 5, Tensor: true})
-	}
+	onEmulator(t, test)
 }
 
 // Fast reports whether the device can do large shapes in reasonable time.
