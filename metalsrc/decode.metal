@@ -75,12 +75,7 @@ inline void strip_rows(thread uint *row, uint strip, uint rows) {
 // The sums over lanes and over the simdgroups that share a strip. Thread r < 4
 // of a strip's first simdgroup gets the product of row r.
 inline float gather_rows(thread const float *y, threadgroup float *part, uint parts, uint sg, uint lane) {
-  float mine = 0.0f;
-#pragma unroll
-  for (uint r = 0; r < 4u; r++) {
-    const float all = simd_sum(y[r]);
-    mine = lane == r ? all : mine;
-  }
+  float mine = sum_four(y, lane);
   if (parts > 1u) {
     if (lane < 4u) part[sg * 4u + lane] = mine;
     threadgroup_barrier(mem_flags::mem_threadgroup);

@@ -123,6 +123,20 @@ inline void strip_run(
   }
 }
 
+// The sums over the simdgroup of four values, that of y[r] on the lanes l with
+// l & 3 == r.
+inline float sum_four(thread const float *y, uint lane) {
+  const bool odd = (lane & 1u) != 0u, high = (lane & 2u) != 0u;
+  float a = odd ? y[1] : y[0], b = odd ? y[3] : y[2];
+  a += simd_shuffle_xor(odd ? y[0] : y[1], (ushort)1);
+  b += simd_shuffle_xor(odd ? y[2] : y[3], (ushort)1);
+  float c = high ? b : a;
+  c += simd_shuffle_xor(high ? a : b, (ushort)2);
+#pragma unroll
+  for (uint d = 4; d < 32u; d <<= 1) c += simd_shuffle_xor(c, (ushort)d);
+  return c;
+}
+
 // Stages float4 number i of x, zero past the end. All lanes of the simdgroup
 // call it, with i's of lane 0 multiples of 8.
 inline void stage(threadgroup float4 *xs, threadgroup float2 *sums, uint nb, uint i, float4 v) {
