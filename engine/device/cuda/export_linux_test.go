@@ -15,5 +15,9 @@ func CompileUnit(nvrtc string, u metalsrc.Unit, arch int, overlap bool) (image [
 	if err != nil {
 		return nil, "", err
 	}
-	return c.build(u.Name, Source(u), append(compileOptions(target, overlap), "--ptxas-options=-v"))
+	text, err := Source(u)
+	if err != nil {
+		return nil, "", err
+	}
+	return c.build(u.Name, text, append(compileOptions(target, overlap), "--ptxas-options=-v"))
 }
