@@ -75,6 +75,9 @@ func (d *Device) Alloc(n int64) (device.Buffer, error) {
 	return &buffer{p[off : off+int(n) : off+int(n)]}, nil
 }
 
+// AllocShared is Alloc: all memory is the host's.
+func (d *Device) AllocShared(n int64) (device.Buffer, error) { return d.Alloc(n) }
+
 // Wrap takes the memory as it is.
 func (d *Device) Wrap(p []byte) (device.Buffer, error) { return &buffer{p}, nil }
 

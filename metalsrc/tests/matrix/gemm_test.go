@@ -1,4 +1,4 @@
-package metalsrc_test
+package matrix_test
 
 import (
 	"fmt"
