@@ -14,7 +14,7 @@ type Attention struct {
 	Eps             float32 // of the norms of queries and keys
 }
 
-type attendArgs struct {
+type attendSplitArgs struct {
 	Heads, KVHeads, Rotary, Splits uint32
 	Eps, Scale                     float32
 }
@@ -36,7 +36,7 @@ func (a Attention) AttendSplit(proj, qGain, kGain, rope, step, keys, values, par
 	return device.Command{
 		Kernel: fmt.Sprintf("attend_split_g%d_d%d", a.Heads/a.KVHeads, a.HeadDim),
 		Groups: [3]int{splits, a.KVHeads, 1}, Threads: threads(256),
-		Args: []device.Arg{proj, qGain, kGain, rope, step, keys, values, parts, stats, device.Value(attendArgs{
+		Args: []device.Arg{proj, qGain, kGain, rope, step, keys, values, parts, stats, device.Value(attendSplitArgs{
 			uint32(a.Heads), uint32(a.KVHeads), uint32(a.Rotary), uint32(splits),
 			a.Eps, float32(math.Log2E / math.Sqrt(float64(a.HeadDim))),
 		})},

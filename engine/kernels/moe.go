@@ -2,63 +2,109 @@ package kernels
 
 import "weir/engine/device"
 
-type moeInArgs struct {
-	Experts, Cols, Width uint32
-	Eps                  float32
+// TopK is pick[m][k] and weight[m][k]: the k greatest of each row of
+// logits[m][experts], greatest first, the lower number first among equals, and a
+// softmax over them. At most 1024 experts and 32 choices.
+func TopK(logits, pick, weight device.Arg, m, experts, k int) device.Command {
+	return device.Command{
+		Kernel:  "topk_rows",
+		Groups:  [3]int{ceil(m, 8), 1, 1},
+		Threads: [3]int{256, 1, 1},
+		Args: []device.Arg{logits, pick, weight, device.Value(struct { // TopkArgs
+			M, Experts, K uint32
+		}{uint32(m), uint32(experts), uint32(k)})},
+	}
 }
 
-// MoeIn makes of x = h*gain/rms(h): logits of the router (8 bits), the shared
-// expert's gate after its sigmoid (8 bits, one row), and act, the shared
-// expert's silu(gate*x) * (up*x); shared (4 bits) holds the rows of gate, then
-// those of up.
-func MoeIn(router, sharedGate, shared Matrix, h, gain, logits, gate, act device.Arg, eps float32) device.Command {
-	width := shared.Rows / 2
+// Experts says how rows are spread over experts. A choice is number row*K + i:
+// the i-th expert of a row.
+type Experts struct {
+	Tile    Tile
+	M, K    int // rows, and choices of each
+	Experts int
+}
+
+// Choices is how many choices there are.
+func (e Experts) Choices() int { return e.M * e.K }
+
+// MaxTiles is how many tiles there can be at most; a buffer for them has 16
+// bytes for each.
+func (e Experts) MaxTiles() int {
+	return ceil(e.Choices(), e.Tile.rows) + min(e.Experts, e.Choices())
+}
+
+// placeArgs mirrors PlaceArgs.
+type placeArgs struct{ Choices, Experts, Rows, Tiles uint32 }
+
+func (e Experts) args() device.Arg {
+	return device.Value(placeArgs{uint32(e.Choices()), uint32(e.Experts), uint32(e.Tile.rows), uint32(e.MaxTiles())})
+}
+
+// MoeCount is counts[experts]: how often pick[choices] names each expert.
+func MoeCount(e Experts, pick, counts device.Arg) device.Command {
 	return device.Command{
-		Kernel: "moe_in", Groups: line(router.Rows+1+width, 4), Threads: threads(128), Shared: staged(router.Cols),
+		Kernel:  "moe_count",
+		Groups:  [3]int{e.Experts, 1, 1},
+		Threads: [3]int{256, 1, 1},
+		Args:    []device.Arg{pick, counts, e.args()},
+	}
+}
+
+// MoePlace is slots[choices], the choices sorted by expert, and tiles[MaxTiles],
+// which the products with experts work through.
+func MoePlace(e Experts, pick, counts, slots, tiles device.Arg) device.Command {
+	return device.Command{
+		Kernel:  "moe_place",
+		Groups:  [3]int{e.Experts, 1, 1},
+		Threads: [3]int{256, 1, 1},
+		Args:    []device.Arg{pick, counts, slots, tiles, e.args()},
+	}
+}
+
+// expertArgs mirrors ExpertArgs.
+type expertArgs struct{ N, K, XS, YS, Per uint32 }
+
+// MoeGateUpRows is act[slot][width] = silu(x gate^T) * (x up^T) with the row of x
+// and the expert of each slot; x and act bfloat. gate and up are those of all
+// experts, one after the other; their Rows are those of one.
+func MoeGateUpRows(e Experts, x Rows, slots, tiles device.Arg, gate, up Matrix, act Rows) device.Command {
+	return device.Command{
+		Kernel:  "moe_gate_up_rows_" + e.Tile.name,
+		Groups:  [3]int{ceil(gate.Rows, e.Tile.cols/2), e.MaxTiles(), 1},
+		Threads: [3]int{e.Tile.threads, 1, 1},
+		Shared:  []int{e.Tile.room},
 		Args: []device.Arg{
-			h, gain, router.Codes, router.Scales, router.Biases, sharedGate.Codes, sharedGate.Scales, sharedGate.Biases,
-			shared.Codes, shared.Scales, shared.Biases, logits, gate, act,
-			device.Value(moeInArgs{uint32(router.Rows), uint32(router.Cols), uint32(width), eps}),
+			x.Data, slots, tiles, gate.Codes, gate.Scales, gate.Biases, up.Codes, up.Scales, up.Biases, act.Data,
+			device.Value(expertArgs{uint32(gate.Rows), uint32(gate.Cols), uint32(x.Stride), uint32(act.Stride), uint32(e.K)}),
 		},
 	}
 }
 
-type moeUpArgs struct {
-	Experts, Top, Cols, Width uint32
-	Eps                       float32
-}
-
-// MoeGateUp chooses the top experts (16 at most) by their logits (256 at
-// most), the lower number winning a tie, and makes act [top][width] of them:
-// silu(gate*x) * (up*x), x as in [MoeIn]. pick [top] and weight [top], a
-// softmax over the chosen, are for [MoeDownAdd]. gate and up are one expert's
-// shape, with all experts behind one another.
-func MoeGateUp(gate, up Matrix, experts, top int, h, gain, logits, act, pick, weight device.Arg, eps float32) device.Command {
+// MoeDownRows is y[choice] = act[slot] down^T: the rows of y, bfloat, lie by row
+// and choice again.
+func MoeDownRows(e Experts, act Rows, slots, tiles device.Arg, down Matrix, y Rows) device.Command {
 	return device.Command{
-		Kernel: "moe_gate_up", Groups: line(top*gate.Rows, 16), Threads: threads(256), Shared: staged(gate.Cols),
+		Kernel:  "moe_down_rows_" + e.Tile.name,
+		Groups:  [3]int{ceil(down.Rows, e.Tile.cols), e.MaxTiles(), 1},
+		Threads: [3]int{e.Tile.threads, 1, 1},
+		Shared:  []int{e.Tile.room},
 		Args: []device.Arg{
-			h, gain, logits, gate.Codes, gate.Scales, gate.Biases, up.Codes, up.Scales, up.Biases, act, pick, weight,
-			device.Value(moeUpArgs{uint32(experts), uint32(top), uint32(gate.Cols), uint32(gate.Rows), eps}),
+			act.Data, slots, tiles, down.Codes, down.Scales, down.Biases, y.Data,
+			device.Value(expertArgs{uint32(down.Rows), uint32(down.Cols), uint32(act.Stride), uint32(y.Stride), uint32(e.K)}),
 		},
 	}
 }
 
-type moeDownArgs struct{ Top, Rows, Width, SharedWidth, Lanes uint32 }
-
-// MoeDownAdd adds to h the chosen experts' down*act, weighted, and the shared
-// expert's sharedDown*sharedAct times gate. down is one expert's shape.
-func MoeDownAdd(down, sharedDown Matrix, top int, act, sharedAct, gate, pick, weight, h device.Arg) device.Command {
-	blocks, lanes := max(down.Cols, sharedDown.Cols)/32, 2
-	for lanes < blocks && lanes < 32 {
-		lanes *= 2
-	}
+// MoeCombineRows is h[m][n] += sum of weight[choice] * y[choice] over a row's
+// choices, and share[m] * shared[m][n]: y and shared bfloat, the rest float. n is
+// a multiple of 4.
+func MoeCombineRows(y, weight, shared, share, h device.Arg, m, n, k int) device.Command {
 	return device.Command{
-		Kernel: "moe_down_add", Groups: line(down.Rows, 128/lanes), Threads: threads(32 * (top + 1)),
-		Shared: []int{(top + 1) * 128 * (blocks + 1), ((top+1)*8*blocks + 15) / 16 * 16},
-		Args: []device.Arg{
-			act, sharedAct, gate, pick, weight, down.Codes, down.Scales, down.Biases,
-			sharedDown.Codes, sharedDown.Scales, sharedDown.Biases, h,
-			device.Value(moeDownArgs{uint32(top), uint32(down.Rows), uint32(down.Cols), uint32(sharedDown.Cols), uint32(lanes)}),
-		},
+		Kernel:  "moe_combine_rows",
+		Groups:  [3]int{ceil(n, 1024), m, 1},
+		Threads: [3]int{256, 1, 1},
+		Args: []device.Arg{y, weight, shared, share, h, device.Value(struct { // CombineArgs
+			M, N, K uint32
+		}{uint32(m), uint32(n), uint32(k)})},
 	}
 }

@@ -1,4 +1,4 @@
-package metalsrc_test
+package decode_test
 
 import (
 	"math"
