@@ -38,6 +38,10 @@ type Device interface {
 	Caps() Caps
 	// Alloc returns zeroed memory, aligned to 256 bytes.
 	Alloc(n int64) (Buffer, error)
+	// AllocShared returns zeroed memory that the host sees as well, for a few
+	// numbers that it reads while the device goes on: what a run that has ended
+	// wrote there can be read.
+	AllocShared(n int64) (Buffer, error)
 	// Wrap makes a buffer of memory that the host keeps mapped as long as the
 	// buffer lives; address and length are multiples of the page. Devices with
 	// memory of their own return ErrNoWrap.
@@ -71,6 +75,12 @@ type Run interface {
 // Profiler is a device that can time each command of a stream by itself.
 type Profiler interface {
 	Profile(s *Stream, rounds int) ([]time.Duration, error)
+}
+
+// Meter is a device that can tell how fast its memory is.
+type Meter interface {
+	// Bandwidth copies n bytes, and counts bytes read and written a second.
+	Bandwidth(n int64, rounds int) (float64, error)
 }
 
 // Caps are the properties of a device that plans depend on.

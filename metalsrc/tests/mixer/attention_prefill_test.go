@@ -1,4 +1,4 @@
-package metalsrc_test
+package mixer_test
 
 import (
 	"math"
