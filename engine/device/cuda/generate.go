@@ -13,12 +13,11 @@ import (
 //	//@threads N [M]  at most N threads in a threadgroup, and room wanted for M
 //	                  threadgroups on a multiprocessor: the compiler divides the
 //	                  registers by it
-//	//@waits          every thread calls LAUNCH_WAIT() itself, before it returns
-//	                  and before it touches what other launches write; until
-//	                  then it may load weights
+//	//@early          it waits itself for the launches that it depends on, by
+//	                  inputs_ready() of lib/early.metal
 type note struct {
 	threads, groups int
-	waits           bool
+	early           bool
 }
 
 // notes reads them, by kernel.
@@ -35,12 +34,12 @@ func notes(text string) (map[string]note, error) {
 		switch {
 		case !strings.HasPrefix(line, "//"):
 			n = note{}
-		case f[0] == "//@waits":
-			n.waits = true
+		case f[0] == "//@early":
+			n.early = true
 		case f[0] == "//@threads":
-			c, err := fmt.Sscan(strings.Join(f[1:], " "), &n.threads, &n.groups)
+			c, _ := fmt.Sscan(strings.Join(f[1:], " "), &n.threads, &n.groups) // one of them may be missing
 			if len(f) > 3 || c != len(f)-1 || c == 0 || n.threads < 32 || n.threads > 1024 {
-				return nil, fmt.Errorf("%q: want //@threads N [M]: %w", line, err)
+				return nil, fmt.Errorf("%q: want //@threads N [M]", line)
 			}
 		}
 	}
@@ -78,7 +77,7 @@ func Source(u metalsrc.Unit) (string, error) {
 		case n.threads > 0:
 			launch = fmt.Sprintf("__launch_bounds__(%d) ", n.threads)
 		}
-		if n.waits {
+		if n.early {
 			begin = "" // the kernel does it itself
 		}
 		fmt.Fprintf(&b, "extern \"C\" __global__ void %smsl_k_%s(%s) {\n  MSL_CUDA_BUILTINS\n  %s\n  %s(%s);\n}\n",

@@ -10,7 +10,8 @@ import (
 
 func TestSource(t *testing.T) {
 	t.Parallel()
-	const text = `struct A { uint n; };
+	const text = `//@use early
+struct A { uint n; };
 // What it does.
 //@threads 256 2
 // More of it.
@@ -24,10 +25,10 @@ kernel void one(
   b[i] = a[g.x] + args.n + s[i];
 }
 
-//@waits
+//@early
 //@threads 64
 kernel void two(constant float *t [[buffer(0)]], device float *b [[buffer(1)]], uint2 p [[thread_position_in_grid]]) {
-  LAUNCH_WAIT();
+  inputs_ready();
   b[p.x] = t[p.y];
 }
 kernel void three(device float *b [[buffer(0)]]) { b[0] = 1.0f; }
