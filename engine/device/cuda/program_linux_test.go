@@ -164,3 +164,37 @@ func TestProgramsKeepTheStreamsOrder(t *testing.T) {
 		})
 	}
 }
+
+// Playing a program over and over takes no more events than are in flight at once.
+func TestRunsReuseTheirEvents(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	d := open(t, f.options(t))
+	a, b := alloc(t, d, 40), alloc(t, d, 40)
+	p, err := d.Compile(&device.Stream{Commands: []device.Command{step(a, b, 1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before device.Run
+	for range 50 {
+		r, err := p.Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before != nil {
+			if _, err := before.Wait(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before = r
+	}
+	if n := f.get("events"); n != 4 {
+		t.Errorf("%d events for two runs in flight", n)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := f.get("events"); n != 0 {
+		t.Errorf("%d events are left", n)
+	}
+}
