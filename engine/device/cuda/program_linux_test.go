@@ -112,8 +112,13 @@ func (p plan) result(n, times int) []uint32 {
 // ways are all the ways to play a program.
 func ways() []cuda.Options {
 	return []cuda.Options{
-		{}, {Width: 1}, {Width: 2}, {Overlap: true}, {Width: 1, Overlap: true},
-		{Launch: cuda.Stream}, {Launch: cuda.Stream, Overlap: true},
+		{},
+		{Width: 1},
+		{Width: 2},
+		{Overlap: true},
+		{Width: 1, Overlap: true},
+		{Launch: cuda.Stream},
+		{Launch: cuda.Stream, Overlap: true},
 	}
 }
 
