@@ -213,6 +213,8 @@ func TestCommandsAreChecked(t *testing.T) {
 		{"as declared", step(a, b, 1), ""},
 		{"a value through a pointer", with(func(c *device.Command) { c.Args[0] = device.Arg{Raw: make([]byte, 400)} }), ""},
 		{"much threadgroup memory", wide(64, 60<<10, 30<<10), ""},
+		{"two halves of a buffer", step(device.Part(a.Buf, 0, 208), device.Part(a.Buf, 208, 192), 1), ""},
+		{"read and written at once", step(device.Part(a.Buf, 0, 212), device.Part(a.Buf, 208, 192), 1), "overlap"},
 		{"an unknown kernel", device.Command{Kernel: "none"}, "no kernel"},
 		{"a buffer left out", with(func(c *device.Command) { c.Args[0] = device.Arg{} }), "buffer(0) a: is not bound"},
 		{"a struct of another size", with(func(c *device.Command) { c.Args[2] = device.Value([3]uint32{}) }), "12 bytes, the kernel's struct has 8"},
