@@ -4,8 +4,8 @@
 //
 // A unit is one NAME.metal file and what it uses: the prelude, and files of
 // lib that it names in lines "//@use NAME" at its top. Every reader (Metal's
-// run-time compiler, a C++ compiler, NVRTC) gets the same composed text.
-// Package msl reads declarations out of it and makes launchers.
+// run-time compiler, a C++ compiler, NVRTC) gets the same composed text, begin
+// at [Units]. Package msl reads declarations out of it and makes launchers.
 package metalsrc
 
 import (
@@ -52,31 +52,62 @@ func Units() ([]Unit, error) {
 // Compose makes a unit of the text of a kernel file.
 func Compose(name, text string) (Unit, error) {
 	var all strings.Builder
-	use := []string{"prelude"}
+	for _, n := range append([]string{"prelude"}, uses(text)...) {
+		b, err := files.ReadFile(path.Join("lib", n+".metal"))
+		if err != nil {
+			return Unit{}, fmt.Errorf("compose %s: %w", name, err)
+		}
+		lib, err := msl.Expand("lib/"+n+".metal", string(b))
+		if err != nil {
+			return Unit{}, fmt.Errorf("compose %s: %w", name, err)
+		}
+		all.WriteString(lib)
+	}
+	own, err := msl.Expand(name+".metal", text)
+	if err != nil {
+		return Unit{}, fmt.Errorf("compose %s: %w", name, err)
+	}
+	all.WriteString(own)
+	kernels, err := msl.Parse(all.String())
+	if err != nil {
+		return Unit{}, fmt.Errorf("compose %s: %w", name, err)
+	}
+	return Unit{name, all.String(), kernels}, nil
+}
+
+// uses lists the files of lib that a kernel file names at its top.
+func uses(text string) []string {
+	var names []string
 	for line := range strings.Lines(text) {
 		n, ok := strings.CutPrefix(line, "//@use ")
 		if !ok {
 			break
 		}
-		use = append(use, strings.Fields(n)...)
+		names = append(names, strings.Fields(n)...)
 	}
-	for _, n := range use {
-		b, err := files.ReadFile(path.Join("lib", n+".metal"))
+	return names
+}
+
+// Lint reports constructs outside the portable subset in all kernel files.
+func Lint() ([]string, error) {
+	var out []string
+	for _, pattern := range []string{"*.metal", "lib/*.metal"} {
+		names, err := fs.Glob(files, pattern)
 		if err != nil {
-			return Unit{}, fmt.Errorf("compose %s: %w", name, err)
+			return nil, err
 		}
-		all.Write(b)
+		for _, n := range names {
+			if n == "lib/prelude.metal" {
+				continue // what it defines is what the others must use
+			}
+			b, err := files.ReadFile(n)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, msl.Lint(n, string(b), strings.HasPrefix(n, "lib/"))...)
+		}
 	}
-	all.WriteString(text)
-	expanded, err := msl.Expand(all.String())
-	if err != nil {
-		return Unit{}, fmt.Errorf("compose %s: %w", name, err)
-	}
-	kernels, err := msl.Parse(expanded)
-	if err != nil {
-		return Unit{}, fmt.Errorf("compose %s: %w", name, err)
-	}
-	return Unit{name, expanded, kernels}, nil
+	return out, nil
 }
 
 // Shim is the folder of headers for readers that are not Metal.

@@ -77,6 +77,12 @@ type Profiler interface {
 	Profile(s *Stream, rounds int) ([]time.Duration, error)
 }
 
+// Meter is a device that can tell how fast its memory is.
+type Meter interface {
+	// Bandwidth copies n bytes, and counts bytes read and written a second.
+	Bandwidth(n int64, rounds int) (float64, error)
+}
+
 // Caps are the properties of a device that plans depend on.
 type Caps struct {
 	Name       string // as its maker calls it

@@ -121,7 +121,7 @@ func (r *rows) deltaRule(l *deltaWeights, slot int) {
 	in := kernels.DeltaInput{
 		QKV: r.projected(0, at.width), Z: r.projected(at.z, at.width), A: r.projected(at.a, at.width), B: r.projected(at.b, at.width),
 		Taps: l.taps, Decay: l.decay, Dt: l.dtBias, Gain: l.norm, Eps: float32(c.RMSEps),
-		Ring: device.Whole(r.state.ring[slot]), State: device.Whole(r.state.delta[slot]), Step: r.step,
+		Ring: device.Whole(r.state.conv[slot]), State: device.Whole(r.state.delta[slot]), Step: r.step,
 		X: out.Data, StrideX: values,
 	}
 	heads, d := float64(c.LinearValueHeads), float64(c.LinearKeyDim)
@@ -191,7 +191,7 @@ func (r *rows) experts(l *moeWeights, gain device.Arg) {
 	r.plan.add(kernels.MoeDownRows(e, act, slots, tiles, l.down, y), r.met(l.down))
 	sAct := kernels.Rows{Data: numbers(b.sharedAct, 0, n*c.SharedWidth, 2), Stride: c.SharedWidth}
 	sOut := kernels.Rows{Data: numbers(b.shared, 0, n*H, 2), Stride: H}
-	r.swiGLU(x, l.sGate, l.sUp, sAct)
+	r.swiGLU(x, rowsOf(l.sIn, 0, c.SharedWidth), rowsOf(l.sIn, c.SharedWidth, c.SharedWidth), sAct)
 	r.store(sAct, l.sDown, sOut)
 	r.plan.add(kernels.MoeCombineRows(y.Data, weight, sOut.Data, share, r.hidden(), n, H, K), Cost{Bytes: float64(n * H * (2*K + 2 + 8))})
 }

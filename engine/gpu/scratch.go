@@ -36,6 +36,7 @@ type scratch struct {
 	ropeHigh, ropeLow device.Buffer // tables, see kernels.RopeTables
 	logits            device.Buffer // [vocab]
 	best              device.Buffer // candidates for the greatest logit
+	ring              device.Buffer // uint32 [kernels.TokenRing]: chosen tokens by position, seen by the host
 	captured          device.Buffer // residual streams for a watcher, made when needed
 
 	all []device.Buffer
@@ -62,7 +63,7 @@ func (m *Model) sizes(s *scratch) []struct {
 	width := max(deltaColumns(c).width, attentionColumns(c).width)
 	mixer := max(m.deltaShape(T).ScratchSize(), m.attendShape(T).ScratchSize())
 	tiles := 0
-	for _, t := range kernels.Tiles(m.dev.Caps()) {
+	for _, t := range kernels.Tiles() {
 		tiles = max(tiles, kernels.Experts{Tile: t, M: T, K: K, Experts: c.NumExperts}.MaxTiles())
 	}
 	return []struct {
@@ -75,11 +76,11 @@ func (m *Model) sizes(s *scratch) []struct {
 		{&s.counts, 4 * c.NumExperts}, {&s.slots, 4 * T * K}, {&s.tiles, 16 * tiles},
 		{&s.act, 2 * T * K * c.ExpertWidth}, {&s.y, 2 * T * K * H}, {&s.sharedAct, 2 * T * c.SharedWidth}, {&s.shared, 2 * T * H},
 		{&s.one.h, 4 * H}, {&s.one.proj, 4 * width}, {&s.one.x, 4 * max(values, queries)}, {&s.one.rope, 8 * pairs},
-		{&s.one.part, 4 * c.NumHeads * maxParts * c.HeadDim}, {&s.one.stats, 8 * c.NumHeads * maxParts},
+		{&s.one.part, 4 * c.NumHeads * m.maxParts() * c.HeadDim}, {&s.one.stats, 8 * c.NumHeads * m.maxParts()},
 		{&s.one.route, 4 * c.NumExperts}, {&s.one.share, 4}, {&s.one.act, 4 * K * c.ExpertWidth}, {&s.one.sAct, 4 * c.SharedWidth},
 		{&s.one.pick, 4 * K}, {&s.one.weight, 4 * K},
 		{&s.ropeHigh, 4 * 512 * pairs * 2}, {&s.ropeLow, 4 * 512 * pairs * 2},
-		{&s.logits, 4 * c.VocabSize}, {&s.best, 8 * kernels.MaxBest(c.VocabSize)},
+		{&s.logits, 4 * c.VocabSize}, {&s.best, kernels.BestBytes * m.headGroupsOf(c.VocabSize)},
 	}
 }
 
@@ -102,6 +103,13 @@ func newScratch(m *Model) (*scratch, error) {
 		*b.b = buf
 		s.all = append(s.all, buf)
 	}
+	ring, err := m.dev.AllocShared(4 * kernels.TokenRing)
+	if err != nil {
+		s.free()
+		return nil, fmt.Errorf("make room for tokens: %w", err)
+	}
+	s.ring = ring
+	s.all = append(s.all, ring)
 	high, low := kernels.RopeTables(m.c.RotaryDim/2, m.c.RopeTheta)
 	for b, table := range map[device.Buffer][]float32{s.ropeHigh: high, s.ropeLow: low} {
 		if err := m.dev.Write(b, 0, floatBytes(table)); err != nil {

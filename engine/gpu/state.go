@@ -16,7 +16,7 @@ type State struct {
 	key    []device.Buffer // by attention layer: bfloat16 [room][kvHeads][headDim]
 	value  []device.Buffer
 	delta  []device.Buffer        // by delta layer: float32 [valueHeads][keyDim][valueDim]
-	ring   []device.Buffer        // by delta layer: float32 [4][channels], position p in row p&3
+	conv   []device.Buffer        // by delta layer: float32 [4][channels], position p in row p&3
 	step   device.Buffer          // the record of a decode step, see setStep
 	decode map[int]device.Program // by parts of attention
 	broken bool
@@ -46,7 +46,7 @@ func (m *Model) newState() (*State, error) {
 	s.step = alloc(stepBytes)
 	for range m.deltaLayers {
 		s.delta = append(s.delta, alloc(m.deltaBytes()))
-		s.ring = append(s.ring, alloc(m.ringBytes()))
+		s.conv = append(s.conv, alloc(m.convBytes()))
 	}
 	if err != nil {
 		s.release()
@@ -58,14 +58,14 @@ func (m *Model) newState() (*State, error) {
 func (m *Model) deltaBytes() int64 {
 	return 4 * int64(m.c.LinearValueHeads*m.c.LinearKeyDim*m.c.LinearValueDim)
 }
-func (m *Model) ringBytes() int64 { return 4 * 4 * int64(m.c.ConvChannels()) }
+func (m *Model) convBytes() int64 { return 4 * 4 * int64(m.c.ConvChannels()) }
 
 // rowBytes is a position's keys, or values, of one layer.
 func (m *Model) rowBytes() int64 { return 2 * int64(m.c.NumKVHeads*m.c.HeadDim) }
 
 // FixedBytes is the size of a state without keys and values.
 func (m *Model) FixedBytes() int64 {
-	return int64(m.deltaLayers) * (m.deltaBytes() + m.ringBytes())
+	return int64(m.deltaLayers) * (m.deltaBytes() + m.convBytes())
 }
 
 // Bytes is the size of the state.
@@ -92,7 +92,7 @@ func (s *State) Clone() (*State, error) {
 	copies := &device.Stream{}
 	for i := range s.delta {
 		copies.Add(kernels.CopyWords(device.Whole(s.delta[i]), device.Whole(c.delta[i]), int(m.deltaBytes()/4)))
-		copies.Add(kernels.CopyWords(device.Whole(s.ring[i]), device.Whole(c.ring[i]), int(m.ringBytes()/4)))
+		copies.Add(kernels.CopyWords(device.Whole(s.conv[i]), device.Whole(c.conv[i]), int(m.convBytes()/4)))
 	}
 	if err := m.play(copies); err != nil {
 		c.release()
@@ -185,7 +185,7 @@ func (m *Model) sweep() {
 
 func (s *State) release() {
 	s.dropPrograms()
-	for _, list := range [][]device.Buffer{s.key, s.value, s.delta, s.ring, {s.step}} {
+	for _, list := range [][]device.Buffer{s.key, s.value, s.delta, s.conv, {s.step}} {
 		for _, b := range list {
 			if b != nil {
 				b.Free()

@@ -43,10 +43,10 @@ type attentionWeights struct {
 }
 
 type moeWeights struct {
-	router            kernels.Matrix // 8-bit [experts, hidden]
-	sharedGate        kernels.Matrix // 8-bit [1, hidden]
-	gate, up, down    kernels.Matrix // all experts, one after the other
-	sGate, sUp, sDown kernels.Matrix // the shared expert
+	router         kernels.Matrix // 8-bit [experts, hidden]
+	sharedGate     kernels.Matrix // 8-bit [1, hidden]
+	gate, up, down kernels.Matrix // all experts, one after the other
+	sIn, sDown     kernels.Matrix // the shared expert: its gate, then up; its down
 }
 
 // placer copies tensors to a device and keeps the first error. Without a file
@@ -269,7 +269,7 @@ func (p *placer) moe(n string) moeWeights {
 	return moeWeights{
 		router: p.matrix(n + "gate"), sharedGate: p.matrix(n + "shared_expert_gate"),
 		gate: p.matrix(n + "switch_mlp.gate_proj"), up: p.matrix(n + "switch_mlp.up_proj"), down: p.matrix(n + "switch_mlp.down_proj"),
-		sGate: p.matrix(n + "shared_expert.gate_proj"), sUp: p.matrix(n + "shared_expert.up_proj"),
+		sIn:   p.matrix(n+"shared_expert.gate_proj", n+"shared_expert.up_proj"),
 		sDown: p.matrix(n + "shared_expert.down_proj"),
 	}
 }
@@ -277,5 +277,17 @@ func (p *placer) moe(n string) moeWeights {
 func freeAll(all []device.Buffer) {
 	for _, b := range all {
 		b.Free()
+	}
+}
+
+// rowsOf is n rows of a matrix from row at on.
+func rowsOf(m kernels.Matrix, at, n int) kernels.Matrix {
+	part := func(a device.Arg, row int) device.Arg {
+		return device.Part(a.Buf, a.At+int64(at)*int64(row), int64(n)*int64(row))
+	}
+	scale := m.Cols / checkpoint.GroupSize * 2
+	return kernels.Matrix{
+		Codes: part(m.Codes, m.Cols*m.Bits/8), Scales: part(m.Scales, scale), Biases: part(m.Biases, scale),
+		Rows: n, Cols: m.Cols, Bits: m.Bits,
 	}
 }

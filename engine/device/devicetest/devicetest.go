@@ -10,7 +10,6 @@ import (
 	"unsafe"
 
 	"weir/engine/device"
-	"weir/engine/device/emulator"
 )
 
 // Bench is a device under test.
@@ -35,17 +34,7 @@ func Each(t *testing.T, test func(t *testing.T, b *Bench)) {
 		})
 		return
 	}
-	for name, o := range map[string]emulator.Options{
-		"checked": {Check: true}, "shuffled": {Seed: 7},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d, err := emulator.Open(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			test(t, &Bench{TB: t, Device: d})
-		})
-	}
+	onEmulator(t, test)
 }
 
 // Fast reports whether the device can do large shapes in reasonable time.

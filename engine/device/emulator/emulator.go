@@ -1,12 +1,24 @@
 // Package emulator is a device without a GPU, for tests: it compiles the
 // kernels with a C++ compiler and runs each thread of a launch as a fiber.
+//
+// Begin at [Open]. Every stream is validated by package check, and launches
+// between two barriers may run in any order, as on a GPU. With Options.Check
+// every load and store is watched: a race is reported whatever the order in
+// which the threads happened to run. The code of the runtime, and of the
+// headers that give the kernels' text its meaning in C++, is in metalsrc/shim.
+//
+// What it does not promise: anything about speed on a GPU, the rounding of its
+// library functions, or more than the memory model of barriers.
 package emulator
 
 import (
+	"errors"
 	"fmt"
-	"math/rand/v2"
+	"runtime"
+	"strings"
 	"sync"
-	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"weir/engine/device"
 	"weir/metalsrc"
@@ -18,8 +30,11 @@ type Options struct {
 	// Check instruments every load and store: races, wrong fences, bounds,
 	// alignment, unwritten threadgroup memory, divergent barriers.
 	Check bool
-	// Seed shuffles threads, and launches between two barriers; zero is order.
+	// Seed shuffles threads, and launches between two barriers; 0 is order, 1
+	// reverses threads.
 	Seed uint64
+	// Tensor builds the variant for Metal's tensor operations.
+	Tensor bool
 	// Compiler is a C++ compiler; empty is the first found.
 	Compiler string
 	// Units replaces the engine's kernels, for the checker's own tests.
@@ -28,30 +43,45 @@ type Options struct {
 
 // Device emulates a GPU.
 type Device struct {
-	o       Options
-	units   []metalsrc.Unit
-	kernels map[string]int // to unit
-	decl    map[string]msl.Kernel
-	mu      sync.Mutex
-	libs    map[int]*library
+	o        Options
+	compiler compiler
+	units    []metalsrc.Unit
+	kernels  map[string]kernel
+
+	mu       sync.Mutex // guards what follows
+	libs     map[int]*library
+	workers  []uintptr // idle
+	variants bool      // a unit with a tensor variant was used
+}
+
+// kernel is a kernel and its unit.
+type kernel struct {
+	msl.Kernel
+	unit int
 }
 
 // Open finds a compiler. Kernels are compiled when first used.
 func Open(o Options) (*Device, error) {
+	if runtime.GOOS != "linux" {
+		return nil, errors.New("open emulator: it runs on Linux only")
+	}
+	c, err := findCompiler(o.Compiler)
+	if err != nil {
+		return nil, fmt.Errorf("open emulator: %w", err)
+	}
 	units := o.Units
 	if units == nil {
-		var err error
 		if units, err = metalsrc.Units(); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("open emulator: %w", err)
 		}
 	}
-	d := &Device{o: o, units: units, kernels: map[string]int{}, decl: map[string]msl.Kernel{}, libs: map[int]*library{}}
+	d := &Device{o: o, compiler: c, units: units, kernels: map[string]kernel{}, libs: map[int]*library{}}
 	for i, u := range units {
 		for _, k := range u.Kernels {
 			if _, twice := d.kernels[k.Name]; twice {
-				return nil, fmt.Errorf("kernel %s is in two units", k.Name)
+				return nil, fmt.Errorf("open emulator: kernel %s is in two units", k.Name)
 			}
-			d.kernels[k.Name], d.decl[k.Name] = i, k
+			d.kernels[k.Name] = kernel{k, i}
 		}
 	}
 	return d, nil
@@ -59,136 +89,99 @@ func Open(o Options) (*Device, error) {
 
 // Caps are those of a GPU with the portable minimum.
 func (d *Device) Caps() device.Caps {
-	return device.Caps{Name: "emulator", Family: "emulator", Units: 1, Memory: 8 << 30, MaxBuffer: 4 << 30, Shared: 32 << 10, HostShared: true}
-}
-
-type buffer struct{ p []byte }
-
-func (b *buffer) Size() int64   { return int64(len(b.p)) }
-func (b *buffer) Bytes() []byte { return b.p }
-func (b *buffer) Free()         { b.p = nil }
-
-// Alloc returns host memory.
-func (d *Device) Alloc(n int64) (device.Buffer, error) {
-	p := make([]byte, n+256)
-	off := -int(addr(p)) & 255
-	return &buffer{p[off : off+int(n) : off+int(n)]}, nil
-}
-
-// AllocShared is Alloc: all memory is the host's.
-func (d *Device) AllocShared(n int64) (device.Buffer, error) { return d.Alloc(n) }
-
-// Wrap takes the memory as it is.
-func (d *Device) Wrap(p []byte) (device.Buffer, error) { return &buffer{p}, nil }
-
-func (d *Device) Write(to device.Buffer, at int64, p []byte) error {
-	if at < 0 || at+int64(len(p)) > to.Size() {
-		return fmt.Errorf("write %d bytes at %d of %d", len(p), at, to.Size())
+	return device.Caps{
+		Name: "emulator", Family: "emulator", Tensor: d.o.Tensor, Units: 1,
+		Memory: 8 << 30, MaxBuffer: 4 << 30, Shared: 32 << 10, HostShared: true,
 	}
-	copy(to.Bytes()[at:], p)
-	return nil
-}
-
-func (d *Device) Read(p []byte, from device.Buffer, at int64) error {
-	if at < 0 || at+int64(len(p)) > from.Size() {
-		return fmt.Errorf("read %d bytes at %d of %d", len(p), at, from.Size())
-	}
-	copy(p, from.Bytes()[at:])
-	return nil
 }
 
 // Kernel is the declaration of a kernel.
 func (d *Device) Kernel(name string) (msl.Kernel, bool) {
-	k, ok := d.decl[name]
-	return k, ok
+	k, ok := d.kernels[name]
+	return k.Kernel, ok
 }
 
-func (d *Device) library(kernel string) (*library, error) {
+// HasVariant says that a kernel which was used so far has a variant for
+// Metal's tensor operations.
+func (d *Device) HasVariant() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	i, ok := d.kernels[kernel]
-	if !ok {
-		return nil, fmt.Errorf("no kernel %q", kernel)
-	}
-	if l := d.libs[i]; l != nil {
-		return l, nil
-	}
-	l, err := build(d.units[i], d.o)
-	if err != nil {
-		return nil, fmt.Errorf("compile %s: %w", d.units[i].Name, err)
-	}
-	d.libs[i] = l
-	return l, nil
+	return d.variants
 }
 
-// Close forgets the device; its code stays loaded.
-func (d *Device) Close() error { return nil }
-
-type program struct {
-	d       *Device
-	s       *device.Stream
-	barrier []bool
-}
-
-// Compile orders the stream and compiles the kernels it uses.
-func (d *Device) Compile(s *device.Stream) (device.Program, error) {
-	barrier, err := device.Order(s, d.Kernel)
-	if err != nil {
+// load compiles the units of the kernels that a stream uses, side by side, and
+// returns where their code is.
+func (d *Device) load(s *device.Stream) (map[string]uintptr, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	missing := map[int]bool{}
+	for _, c := range s.Commands {
+		if i := d.kernels[c.Kernel].unit; d.libs[i] == nil {
+			missing[i] = true
+		}
+	}
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	libs := make([]*library, len(d.units))
+	for i := range missing {
+		g.Go(func() (err error) {
+			if libs[i], err = d.compiler.build(d.units[i], d.o.Check, d.o.Tensor); err != nil {
+				return fmt.Errorf("compile unit %s: %w", d.units[i].Name, err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
 		return nil, err
 	}
+	for i := range missing {
+		d.libs[i] = libs[i]
+		d.variants = d.variants || strings.Contains(d.units[i].Text, variant)
+	}
+	code := map[string]uintptr{}
 	for _, c := range s.Commands {
-		if _, err := d.library(c.Kernel); err != nil {
-			return nil, err
-		}
+		code[c.Kernel] = d.libs[d.kernels[c.Kernel].unit].code[c.Kernel]
 	}
-	return &program{d, s, barrier}, nil
+	return code, nil
 }
 
-type run struct{ err error }
-
-func (r run) Wait() (time.Duration, error) { return 0, r.err }
-
-// Start runs the stream to its end: between two barriers in an order drawn
-// from the seed, since a concurrent encoder promises none.
-func (p *program) Start() (device.Run, error) {
-	r := rand.New(rand.NewPCG(p.d.o.Seed, 1))
-	for i := 0; i < len(p.s.Commands); {
-		j := i + 1
-		for j < len(p.s.Commands) && !p.barrier[j] {
-			j++
-		}
-		perm := r.Perm(j - i)
-		for n := range perm {
-			at := n
-			if p.d.o.Seed != 0 {
-				at = perm[n]
-			}
-			if err := p.launch(&p.s.Commands[i+at]); err != nil {
-				return run{fmt.Errorf("command %d: %w", i+at, err)}, nil
-			}
-		}
-		i = j
+// Close gives back the memory of the threads. The code stays loaded.
+func (d *Device) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, w := range d.workers {
+		d.anyLibrary().freeWorker(w)
 	}
-	return run{}, nil
+	d.workers = nil
+	return nil
 }
 
-func (p *program) Close() error { return nil }
+// anyLibrary is one of the loaded libraries: the runtime in each is the same.
+func (d *Device) anyLibrary() *library {
+	for _, l := range d.libs {
+		return l
+	}
+	return nil
+}
 
-func (p *program) launch(c *device.Command) error {
-	l, err := p.d.library(c.Kernel)
-	if err != nil {
-		return err
+// worker takes an idle worker, or makes one.
+func (d *Device) worker() (uintptr, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := len(d.workers); n > 0 {
+		w := d.workers[n-1]
+		d.workers = d.workers[:n-1]
+		return w, nil
 	}
-	bufs, mem := map[int][]byte{}, map[int]int{}
-	for i, a := range c.Args {
-		if a.Raw != nil {
-			bufs[i] = a.Raw
-		} else if a.Buf != nil {
-			bufs[i] = a.Buf.Bytes()[a.At:a.End():a.End()]
-		}
+	w := d.anyLibrary().newWorker()
+	if w == 0 {
+		return 0, fmt.Errorf("make a worker: %w", device.ErrMemory)
 	}
-	for i, n := range c.Shared {
-		mem[i] = n
-	}
-	return l.run(launchArgs{c.Kernel, c.Groups, c.Threads, bufs, mem, uint32(p.d.o.Seed)})
+	return w, nil
+}
+
+func (d *Device) idle(w uintptr) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.workers = append(d.workers, w)
 }
