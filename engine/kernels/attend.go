@@ -69,10 +69,20 @@ func (s AttendShape) QKRows(in AttendInput) device.Command {
 
 // AttendRows is the attention itself.
 func (s AttendShape) AttendRows(in AttendInput) device.Command {
-	return device.Command{
+	c := device.Command{
 		Kernel:  fmt.Sprintf("attend_rows%s_d%d", in.QGate.suffix(), s.Dim),
 		Groups:  [3]int{piecesOf(s.Rows*s.Heads/s.KVHeads, 64), s.KVHeads, 1},
 		Threads: [3]int{256, 1, 1},
 		Args:    []device.Arg{in.Q, in.Keys, in.Values, in.QGate.Arg, in.Step, in.X, s.args(in)},
 	}
+	if s.Matrix {
+		keys := 64 // to a tile
+		if s.Dim == 64 {
+			keys = 32
+		}
+		c.Kernel = fmt.Sprintf("attend_rows_mma%s_d%d", in.QGate.suffix(), s.Dim)
+		c.Groups = [3]int{s.KVHeads, piecesOf(s.Rows*s.Heads/s.KVHeads, 128), 1}
+		c.Shared = []int{(128 + 4*keys) * s.Dim * 2}
+	}
+	return c
 }
