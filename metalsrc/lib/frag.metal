@@ -41,6 +41,19 @@ inline float frag_high(uint v) { return as_type<float>(v & 0xffff0000u); }
 // carries 16 bits of each number.
 inline uint frag_rest(float a, float b, uint packed) { return frag_pack(a - frag_low(packed), b - frag_high(packed)); }
 
+// frag_split: two pieces of C that lie side by side as a piece of A, rounded,
+// and what the rounding left out as another.
+inline void frag_split(thread uint *a, thread uint *rest, thread const float *c, thread const float *d) {
+  a[0] = frag_pack(c[0], c[1]);
+  a[1] = frag_pack(c[2], c[3]);
+  a[2] = frag_pack(d[0], d[1]);
+  a[3] = frag_pack(d[2], d[3]);
+  rest[0] = frag_rest(c[0], c[1], a[0]);
+  rest[1] = frag_rest(c[2], c[3], a[1]);
+  rest[2] = frag_rest(d[0], d[1], a[2]);
+  rest[3] = frag_rest(d[2], d[3], a[3]);
+}
+
 // frag_mma: c += a*b.
 inline void frag_mma(thread float *c, thread const uint *a, uint b0, uint b1, uint lane) {
 #ifdef MSL_CUDA
