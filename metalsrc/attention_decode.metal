@@ -185,6 +185,7 @@ inline void attend_merge(
 // its key and value. Grid (splits, kv_heads) x 256 threads; G is
 // heads/kv_heads.
 //@for G,D in 8,256 2,64 8,64
+//@threads 256
 kernel void attend_split_g@G@_d@D@(
     device const float *proj [[buffer(0)]],
     device const bfloat *q_gain [[buffer(1)]],
@@ -247,6 +248,7 @@ struct CombineArgs {
 // sigmoid(gate), the gate of proj. A threadgroup has 32 dimensions of a head,
 // its simdgroups every eighth split. Grid (dim/32, heads) x 256 threads;
 // threadgroup(0) 4*splits bytes.
+//@threads 256
 kernel void attend_combine(
     device const float *parts [[buffer(0)]],
     device const float2 *stats [[buffer(1)]],

@@ -118,6 +118,9 @@ inline void attend_rows(
   const uint part = lane % 4u;
   const uint query = metal::min(row / group, n - 1u);
   const uint limit = step->pos + query;  // the last position that the row sees
+  // Rows behind the last are of any contents, NaN too: they must not get into
+  // the products with the diagonal matrix, which meet whole tiles.
+  const bool counts = row < n * group;
   const uint end = step->pos + metal::min((tile * 64u + 63u) / group, n - 1u) + 1u;
   const float scale = metal::rsqrt(float(D)) * 1.44269504f;
   const uint stride = args.kvHeads * D;
@@ -153,7 +156,7 @@ inline void attend_rows(
     float v[8];
     float most = -1e30f;
     for (uint i = 0; i < 8u; i++) {
-      v[i] = at + part + 4u * i <= limit ? mark[4u * i] * scale : -1e30f;
+      v[i] = counts && at + part + 4u * i <= limit ? mark[4u * i] * scale : -1e30f;
       most = metal::max(most, v[i]);
     }
     most = metal::max(most, simd_shuffle_xor(most, 1));

@@ -1,4 +1,4 @@
-//@use step act qmv
+//@use early step act qmv
 // One token: its row of the embedding, its rotation, and products of 4-bit and
 // 8-bit matrices with one float32 vector.
 
@@ -101,7 +101,8 @@ inline float gather_rows(thread const float *y, threadgroup float *part, uint pa
   Strip<4> one, two;                                          \
   strip_rows(row, at.strip, args.rows);                       \
   strip_load<4, 1>(one, q, q, row, nb, at.first);             \
-  strip_load<4, 1>(two, q, q, row, nb, at.first + at.stride);
+  strip_load<4, 1>(two, q, q, row, nb, at.first + at.stride); \
+  inputs_ready();
 #define QMV_END                                                                                  \
   threadgroup_barrier(mem_flags::mem_threadgroup);                                               \
   strip_run<4, 1>(y, one, two, q, q, row, xs, sums, nb, at.first, at.stride);                    \
@@ -110,6 +111,8 @@ inline float gather_rows(thread const float *y, threadgroup float *part, uint pa
   if (lane >= 4u || out >= args.rows || sg % args.parts != 0u) return;
 
 // y = W (h*gain) / rms(h).
+//@early
+//@threads 512
 kernel void qmv4_norm_f32(
     device const uint *w [[buffer(0)]],
     device const bfloat *s [[buffer(1)]],
@@ -133,6 +136,8 @@ kernel void qmv4_norm_f32(
 }
 
 // y = W x.
+//@early
+//@threads 512
 kernel void qmv4_f32(
     device const uint *w [[buffer(0)]],
     device const bfloat *s [[buffer(1)]],
@@ -155,6 +160,8 @@ kernel void qmv4_f32(
 }
 
 // h += W x.
+//@early
+//@threads 512
 kernel void qmv4_add(
     device const uint *w [[buffer(0)]],
     device const bfloat *s [[buffer(1)]],
@@ -177,6 +184,8 @@ kernel void qmv4_add(
 }
 
 // h += W x, x = o / rms(o of the head) * gain * silu(z), gain [4*quads].
+//@early
+//@threads 512
 kernel void qmv4_delta_out_add(
     device const uint *w [[buffer(0)]],
     device const bfloat *s [[buffer(1)]],
@@ -220,6 +229,8 @@ struct Qmv8Args {
 };
 // y = W x, W of 8 bits, a row to a simdgroup. Grid ceil(rows/n) x 32*n threads;
 // threadgroup memory as above.
+//@early
+//@threads 128
 kernel void qmv8_f32(
     device const uint *w [[buffer(0)]],
     device const bfloat *s [[buffer(1)]],
@@ -238,6 +249,7 @@ kernel void qmv8_f32(
   const uint nb = args.cols / 32u, row = metal::min(tg * nsg + sg, args.rows - 1u);
   Octet t[4];
   octets_load(t, q, row, nb, lane);
+  inputs_ready();
   stage_plain(xs, sums, nb, x, tid, nsg * 32u);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const float y = octets_dot(t, q, row, nb, lane, xs);

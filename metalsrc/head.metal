@@ -1,4 +1,4 @@
-//@use step act qmv
+//@use early step act qmv
 // From the residual stream to the next token: logits, and the greatest.
 
 struct Best {
@@ -27,6 +27,8 @@ struct HeadArgs {
 // take strips of 4 rows in turn, the next one's codes loaded while this one's
 // are summed. Grid groups x 256 threads; threadgroup(0) 128*(cols/32+1) bytes,
 // threadgroup(1) cols/4.
+//@early
+//@threads 256 2
 kernel void head_argmax(
     device const uint *w [[buffer(0)]],
     device const bfloat *s [[buffer(1)]],
@@ -54,6 +56,7 @@ kernel void head_argmax(
   for (uint r = 0; r < 4u; r++) row[r] = metal::min(strip * 4u + r, args.rows - 1u);
   strip_load<4, 1>(one, q, q, row, nb, lane);
   strip_load<4, 1>(two, q, q, row, nb, lane + 32u);
+  inputs_ready();
   const float square = stage_normed(xs, sums, nb, h, gain, tid, nsg * 32u);
   if (lane == 0u) red[sg] = square;
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -101,6 +104,7 @@ struct FinalArgs {
 // The step's end: the best of n becomes the next step's token and goes into the
 // ring [1024] at the position of the step's last token; the position moves on.
 // Grid 1 x 256 threads.
+//@threads 256
 kernel void argmax_final(
     device const Best *best [[buffer(0)]],
     device Step *step [[buffer(1)]],

@@ -1,4 +1,4 @@
-//@use act qmv
+//@use early act qmv
 // The experts of one token, in three levels: routes and the shared expert's
 // first half; the chosen experts' first half; all second halves.
 
@@ -12,6 +12,8 @@ struct MoeInArgs {
 // A simdgroup has a row of the router or one of act; grid
 // ceil((experts+1+width)/4) x 128 threads; threadgroup(0) 128*(cols/32+1) bytes,
 // threadgroup(1) cols/4.
+//@early
+//@threads 128
 kernel void moe_in(
     device const float *h [[buffer(0)]],
     device const bfloat *gain [[buffer(1)]],
@@ -54,6 +56,7 @@ kernel void moe_in(
     strip_load<2, 1>(one, shared, shared, rows, nb, lane);
     strip_load<2, 1>(two, shared, shared, rows, nb, lane + 32u);
   }
+  inputs_ready();
   const float square = stage_normed(xs, sums, nb, h, gain, tid, nsg * 32u);
   if (lane == 0u) red[sg] = square;
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -130,6 +133,7 @@ struct MoeUpArgs {
 // Every threadgroup finds them with its first simdgroup while the others stage
 // x. A simdgroup has two rows of act; grid ceil(top*width/16) x 256 threads;
 // threadgroup memory as above.
+//@threads 256
 kernel void moe_gate_up(
     device const float *h [[buffer(0)]],
     device const bfloat *gain [[buffer(1)]],
@@ -196,6 +200,7 @@ struct MoeDownArgs {
 // which the threadgroup adds up over slots. Grid ceil(rows/(128/lanes)) x
 // 32*(top+1) threads; threadgroup(0) (top+1)*128*(n+1) bytes, threadgroup(1)
 // (top+1)*8*n, n the greater of the widths/32.
+//@threads 544
 kernel void moe_down_add(
     device const float *act [[buffer(0)]],
     device const float *sact [[buffer(1)]],

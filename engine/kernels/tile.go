@@ -16,14 +16,36 @@ var (
 	tile32 = Tile{name: "t32", rows: 32, cols: 64, threads: 128, room: (32 + 64) * 64 * 2}
 )
 
-// Tiles lists all tiles that a device can run, for tests and benchmarks.
-func Tiles(c device.Caps) []Tile {
-	return []Tile{tile64, tile32}
+// mmaTile is a tile for NVIDIA's matrix units: stages of its rows and two of its
+// columns in threadgroup memory, 128 bytes each.
+func mmaTile(name string, rows, cols, threads, stages int) Tile {
+	return Tile{name, rows, cols, threads, (stages*rows + 2*cols) * 128}
+}
+
+var (
+	tileN128 = mmaTile("n128", 128, 128, 256, 3)
+	tileW128 = mmaTile("w128", 128, 128, 128, 3)
+	tileN64  = mmaTile("n64", 64, 128, 128, 4)
+	tileN32  = mmaTile("n32", 32, 128, 128, 4)
+)
+
+// Tiles lists all tiles, for tests and benchmarks. Those after the first two are
+// fast only where there are matrix units, and need up to 80 KiB of threadgroup
+// memory.
+func Tiles() []Tile {
+	return []Tile{tile64, tile32, tileN128, tileW128, tileN64, tileN32}
 }
 
 // DenseTile is the tile for products of m rows with one matrix.
 func DenseTile(c device.Caps, m int) Tile {
-	if m <= 32 {
+	switch {
+	case c.Matrix && m <= 32:
+		return tileN32
+	case c.Matrix && m <= 256:
+		return tileN64
+	case c.Matrix:
+		return tileN128
+	case m <= 32:
 		return tile32
 	}
 	return tile64
@@ -32,10 +54,16 @@ func DenseTile(c device.Caps, m int) Tile {
 // ExpertTile is the tile for products of a number of choices, with the matrices
 // of a number of experts.
 func ExpertTile(c device.Caps, choices, experts int) Tile {
-	if choices < 32*experts {
-		return tile32
+	many := choices >= 32*experts
+	switch {
+	case c.Matrix && many:
+		return tileN64
+	case c.Matrix:
+		return tileN32
+	case many:
+		return tile64
 	}
-	return tile64
+	return tile32
 }
 
 // String is the suffix of the tile's kernels.

@@ -27,6 +27,17 @@ func readBounds(text string) map[string]bounds {
 	return out
 }
 
+// readEarly names the kernels with a line "//@early" above: they wait for the
+// launches before them themselves, see lib/early.metal.
+func readEarly(text string) map[string]bool {
+	re := regexp.MustCompile(`(?m)^//@early[ \t]*\n(?:[ \t]*//[^\n]*\n)*kernel void (\w+)\(`)
+	out := map[string]bool{}
+	for _, m := range re.FindAllStringSubmatch(text, -1) {
+		out[m[1]] = true
+	}
+	return out
+}
+
 // Source is the text of a unit as NVRTC and clang get it: attributes stripped,
 // and a __global__ function msl_k_NAME for each kernel NAME. Buffers become
 // pointers, constant structs parameters by value, and each threadgroup(i)
@@ -34,7 +45,7 @@ func readBounds(text string) map[string]bounds {
 // reads is promised to change under nobody's hand while it runs (__restrict__),
 // so a stream must not bind what a kernel writes to its const arguments too.
 func Source(u metalsrc.Unit) string {
-	limit := readBounds(u.Text)
+	limit, early := readBounds(u.Text), readEarly(u.Text)
 	var b strings.Builder
 	b.WriteString(msl.Strip(u.Text))
 	b.WriteString("\nextern __shared__ __align__(128) unsigned char msl_dyn[];\n")
@@ -54,8 +65,12 @@ func Source(u metalsrc.Unit) string {
 				launch = fmt.Sprintf("__launch_bounds__(%d, %d) ", l.threads, l.groups)
 			}
 		}
-		fmt.Fprintf(&b, "extern \"C\" __global__ void %smsl_k_%s(%s) {\n  MSL_CUDA_BUILTINS\n  MSL_CUDA_BEGIN\n  %s(%s);\n}\n",
-			launch, k.Name, strings.Join(params, ", "), k.Name, strings.Join(call, ", "))
+		begin := "MSL_CUDA_BEGIN"
+		if early[k.Name] {
+			begin = ""
+		}
+		fmt.Fprintf(&b, "extern \"C\" __global__ void %smsl_k_%s(%s) {\n  MSL_CUDA_BUILTINS\n  %s\n  %s(%s);\n}\n",
+			launch, k.Name, strings.Join(params, ", "), begin, k.Name, strings.Join(call, ", "))
 	}
 	return b.String()
 }

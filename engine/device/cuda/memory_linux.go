@@ -26,20 +26,20 @@ func (b *buffer) Bytes() []byte { return b.host }
 // Free gives the memory back, after everything that was started. A second call
 // does nothing; with a lost or closed device the memory is gone already.
 func (b *buffer) Free() {
-	leave, err := b.d.enter()
-	if err != nil || b.at == 0 {
+	d := b.d
+	if b.at == 0 || d.gone() {
 		return
 	}
-	defer leave()
-	if b.host != nil {
-		b.host = nil
-		_ = b.d.check("free memory of the host", b.d.cu.hostFree.call(uintptr(b.at))) // as below: a fault is remembered
-		b.at = 0
+	leave, err := d.enter()
+	if err == nil {
+		defer leave()
+		err = d.check("free memory", d.cu.memFree.call(uintptr(b.at)))
+	}
+	if err != nil {
+		d.late = errors.Join(d.late, err)
 		return
 	}
-	if b.d.check("free memory", b.d.cu.memFree.call(uintptr(b.at))) == nil {
-		b.d.used -= b.size
-	}
+	d.used -= b.size
 	b.at = 0
 }
 
