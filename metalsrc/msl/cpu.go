@@ -60,4 +60,3 @@ func GenCPU(ks []Kernel) string {
 	}
 	return b.String()
 }
-

@@ -45,7 +45,9 @@ func Lint(file, src string, lib bool) []string {
 	rules := rules()
 	var out []string
 	for i, l := range strings.Split(blank(src), "\n") {
-		report := func(why string) { out = append(out, fmt.Sprintf("%s:%d: %s: %s", file, i+1, why, strings.TrimSpace(l))) }
+		report := func(why string) {
+			out = append(out, fmt.Sprintf("%s:%d: %s: %s", file, i+1, why, strings.TrimSpace(l)))
+		}
 		if m := reVariant.FindStringSubmatch(l); m != nil && m[1] != "TENSOR_OPS" && !lib {
 			report("only #ifdef TENSOR_OPS outside of lib")
 		}
