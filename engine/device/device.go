@@ -38,6 +38,10 @@ type Device interface {
 	Caps() Caps
 	// Alloc returns zeroed memory, aligned to 256 bytes.
 	Alloc(n int64) (Buffer, error)
+	// AllocShared returns zeroed memory that the host sees as well, for a few
+	// numbers that it reads while the device goes on: what a run that has ended
+	// wrote there can be read.
+	AllocShared(n int64) (Buffer, error)
 	// Wrap makes a buffer of memory that the host keeps mapped as long as the
 	// buffer lives; address and length are multiples of the page. Devices with
 	// memory of their own return ErrNoWrap.

@@ -52,7 +52,9 @@ struct TileMma {
   typedef TileAcc<PM, PN> Acc;
   static inline Acc make() { return Acc(); }
   static inline void clear(thread Acc &acc, uint) {
+#pragma unroll
     for (int i = 0; i < PM; i++)
+#pragma unroll
       for (int j = 0; j < PN; j++) acc.c[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   }
   static inline void step(thread Acc &acc, threadgroup T *sa, threadgroup T *sb, uint sg) {
@@ -61,15 +63,21 @@ struct TileMma {
     for (int k = 0; k < BK; k += 8) {
       simdgroup_matrix<T, 8, 8> fa[PM];
       simdgroup_matrix<T, 8, 8> fb[PN];
+#pragma unroll
       for (int i = 0; i < PM; i++) simdgroup_load(fa[i], pa + i * 8 * BK + k, BK);
+#pragma unroll
       for (int j = 0; j < PN; j++) simdgroup_load(fb[j], pb + j * 8 * BK + k, BK, ulong2(0, 0), true);
+#pragma unroll
       for (int i = 0; i < PM; i++)
+#pragma unroll
         for (int j = 0; j < PN; j++) simdgroup_multiply_accumulate(acc.c[i][j], fa[i], fb[j], acc.c[i][j]);
     }
   }
   static inline void store(thread Acc &acc, threadgroup float *sc, uint sg) {
     threadgroup float *pc = sc + (sg / 2u) * (PM * 8) * BN + (sg % 2u) * (PN * 8);
+#pragma unroll
     for (int i = 0; i < PM; i++)
+#pragma unroll
       for (int j = 0; j < PN; j++) simdgroup_store(acc.c[i][j], pc + i * 8 * BN + j * 8, BN);
   }
 };

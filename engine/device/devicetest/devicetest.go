@@ -3,6 +3,7 @@
 package devicetest
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"testing"
@@ -15,13 +16,24 @@ import (
 type Bench struct {
 	testing.TB
 	Device device.Device
+	// Varies says that the commands to come need not write the same bytes each
+	// time: they add floats atomically, say. On a GPU Run then plays them once.
+	Varies bool
 }
 
 // Each runs test as a subtest on every device to be tested: the emulator with
-// its checker, and shuffled without. With WEIR_DEVICE=cuda it is the GPU, 20
-// times.
+// its checker, and shuffled without. With WEIR_DEVICE=cuda it is the GPU, which
+// the test then has to itself, so it must not call t.Parallel.
 func Each(t *testing.T, test func(t *testing.T, b *Bench)) {
 	t.Helper()
+	if onGPU() {
+		t.Run("cuda", func(t *testing.T) {
+			withGPU(t, func(d device.Device) {
+				t.Run("locked", func(t *testing.T) { test(t, &Bench{TB: t, Device: d}) })
+			})
+		})
+		return
+	}
 	onEmulator(t, test)
 }
 
@@ -43,15 +55,22 @@ func raw[T Number](v []T) []byte {
 // In puts numbers on the device.
 func In[T Number](b *Bench, v []T) device.Arg {
 	b.Helper()
-	buf, err := b.Device.Alloc(int64(len(raw(v))))
-	if err != nil {
+	n := int64(len(raw(v)))
+	var a device.Arg
+	if onGPU() {
+		a = b.guarded(n)
+	} else {
+		buf, err := b.Device.Alloc(n)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(buf.Free)
+		a = device.Whole(buf)
+	}
+	if err := b.Device.Write(a.Buf, 0, raw(v)); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(buf.Free)
-	if err := b.Device.Write(buf, 0, raw(v)); err != nil {
-		b.Fatal(err)
-	}
-	return device.Whole(buf)
+	return a
 }
 
 // Out reads n numbers of a range back.
@@ -64,7 +83,8 @@ func Out[T Number](b *Bench, a device.Arg, n int) []T {
 	return v
 }
 
-// Run plays commands once.
+// Run plays commands once; on a GPU several times from the same memory, which
+// must give the same bytes each time.
 func (b *Bench) Run(c ...device.Command) {
 	b.Helper()
 	if err := b.Try(c...); err != nil {
@@ -73,19 +93,24 @@ func (b *Bench) Run(c ...device.Command) {
 }
 
 // Try is Run with the error returned.
-func (b *Bench) Try(c ...device.Command) error {
+func (b *Bench) Try(c ...device.Command) (err error) {
 	p, err := b.Device.Compile(&device.Stream{Commands: c})
 	if err != nil {
 		return err
 	}
-	r, err := p.Start()
-	if err != nil {
+	defer func() { err = errors.Join(err, p.Close()) }()
+	play := func() error {
+		r, err := p.Start()
+		if err != nil {
+			return err
+		}
+		_, err = r.Wait()
 		return err
 	}
-	if _, err := r.Wait(); err != nil {
-		return err
+	if onGPU() {
+		return b.repeat(c, play)
 	}
-	return p.Close()
+	return play()
 }
 
 // Repeats is how often a test on a GPU repeats a launch.

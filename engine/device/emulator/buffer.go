@@ -31,6 +31,9 @@ func (d *Device) Alloc(n int64) (device.Buffer, error) {
 	return &buffer{p[from : from+n : from+n]}, nil
 }
 
+// AllocShared is Alloc: all memory is the host's.
+func (d *Device) AllocShared(n int64) (device.Buffer, error) { return d.Alloc(n) }
+
 // Wrap takes the memory as it is.
 func (d *Device) Wrap(p []byte) (device.Buffer, error) {
 	if page := uintptr(4096); addr(p)%page != 0 || uintptr(len(p))%page != 0 {
