@@ -180,7 +180,8 @@ func TestLint(t *testing.T) {
 	for _, line := range []string{
 		"  // double x; exp(x)", "  y = metal::exp(x);", "  TG_ARRAY(float, s, [32]);", "#ifdef TENSOR_OPS",
 		"  threadgroup float *s = p + 3;", "  v.x = w.y;", "kernel void k(", "  float expected(float);",
-		"  const float s = simd_sum(x);", "  /* goto */",
+		"  const float s = simd_sum(x);", "  /* goto */", "  x = f(a * b, c & d);", "  return *p;", "void f(thread T &t) {",
+		"  device const float *p = x;", "  *p = a *b;", "  x = (a) *b;",
 	} {
 		if found := msl.Lint("f.metal", line, false); len(found) > 0 {
 			t.Errorf("%s: %q", line, found)
