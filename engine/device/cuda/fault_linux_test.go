@@ -327,7 +327,7 @@ func TestProfileTimesEachCommand(t *testing.T) {
 	a, b := alloc(t, d, 400), alloc(t, d, 400)
 	s := &device.Stream{Commands: []device.Command{step(a, b, 1), step(b, a, 1), step(a, b, 1)}}
 	var p device.Profiler = d
-	got, err := p.Profile(s, 5)
+	got, err := p.ProfileCold(s, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
