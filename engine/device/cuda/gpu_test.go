@@ -99,6 +99,10 @@ func TestGPUMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("copy within the GPU: %.0f GB/s read and written", speed/1e9)
+	if speed, err = d.MatrixPeak(5); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("bf16 products: %.0f TFLOP/s", speed/1e12)
 }
 
 func TestGPUIsLostAfterAFault(t *testing.T) {

@@ -5,6 +5,7 @@ package cuda_test
 import (
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"weir/engine/device/cuda"
@@ -52,6 +53,19 @@ func TestUnitsCompile(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+func TestOwnKernelsCompile(t *testing.T) {
+	t.Parallel()
+	for _, arch := range []int{80, 90} {
+		log, err := cuda.CompileOwn(os.Getenv("WEIR_NVRTC"), arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(log, "Used ") != 2 || strings.Count(log, " 0 bytes spill stores") != 2 {
+			t.Error(log)
 		}
 	}
 }
