@@ -81,7 +81,7 @@ func TestFillCache(t *testing.T) {
 	}
 	dir := os.Getenv("WEIR_CUDA_CACHE")
 	if dir == "" {
-		dir, units = t.TempDir(), units[len(units)-1:] // one, to see that it works
+		dir, units = t.TempDir(), units[:1] // one, to see that it works
 	}
 	for _, overlap := range []bool{false, true} {
 		if err := cuda.FillCache(os.Getenv("WEIR_NVRTC"), dir, units, 90, overlap); err != nil {
