@@ -32,7 +32,7 @@ func compileAlone(nvrtc, name, text string, arch int, overlap bool) ([]byte, str
 	return c.build(name, text, append(compileOptions(target, overlap), "--ptxas-options=-v"))
 }
 
-// FillCache compiles units into a folder of compiled units.
+// FillCache compiles all kernels of units into a folder of compiled kernels.
 func FillCache(nvrtc, dir string, units []metalsrc.Unit, arch int, overlap bool) error {
 	c, err := loadCompiler(nvrtc, 99)
 	if err != nil {
@@ -42,8 +42,8 @@ func FillCache(nvrtc, dir string, units []metalsrc.Unit, arch int, overlap bool)
 	if err != nil {
 		return err
 	}
-	for _, u := range units {
-		if _, err := l.image(u); err != nil {
+	for name := range l.units {
+		if _, err := l.image(name); err != nil {
 			return err
 		}
 	}
