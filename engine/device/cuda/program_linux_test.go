@@ -125,7 +125,7 @@ func ways() []cuda.Options {
 func wayName(o cuda.Options) string {
 	name := "stream"
 	if o.Launch == cuda.Graph {
-		name = fmt.Sprintf("graph of width %d", o.Width)
+		name = fmt.Sprintf("graph of width %d", max(o.Width, cuda.DefaultWidth))
 	}
 	if o.Overlap {
 		name += ", overlapping"
@@ -159,7 +159,7 @@ func TestProgramsKeepTheStreamsOrder(t *testing.T) {
 			if n := f.get("launched"); n != commands*times {
 				t.Errorf("%d launches, want %d", n, commands*times)
 			}
-			chain := o.Width == 1 && o.Launch == cuda.Graph
+			chain := o.Width == 0 && o.Launch == cuda.Graph
 			if e := f.get("edges"); chain && e != commands-1 {
 				t.Errorf("a chain of %d has %d edges", commands, e)
 			}
