@@ -20,7 +20,7 @@
 // libcuda and libnvrtc:
 //
 //	CGO_ENABLED=0 go test -tags gpu -c -o /tmp/ ./metalsrc/... ./engine/device/cuda
-//	./cuda.test -test.v -test.run GPU -test.bench .
+//	./cuda.test -test.v -test.run GPU -test.bench GPU -test.benchtime 200x
 //	WEIR_DEVICE=cuda ./decode.test -test.v
 //	WEIR_DEVICE=cuda WEIR_CUDA_WAY=overlap ./decode.test -test.v
 //	WEIR_DEVICE=cuda WEIR_DEVICE_REPEATS=1 compute-sanitizer --tool memcheck ./decode.test
