@@ -113,10 +113,10 @@ func (p plan) result(n, times int) []uint32 {
 func ways() []cuda.Options {
 	return []cuda.Options{
 		{},
-		{Width: 1},
 		{Width: 2},
+		{Width: 4},
 		{Overlap: true},
-		{Width: 1, Overlap: true},
+		{Width: 4, Overlap: true},
 		{Launch: cuda.Stream},
 		{Launch: cuda.Stream, Overlap: true},
 	}
