@@ -28,19 +28,26 @@ var (
 	tileN64  = mmaTile("n64", 64, 128, 128, 4)
 	tileN32  = mmaTile("n32", 32, 64, 128, 6)
 	tileN32S = mmaTile("n32s", 32, 64, 64, 2) // what fits where there is little room
+	tileG128 = hopperTile("g128", 128, 256)
+	tileG64  = hopperTile("g64", 64, 128)
 )
 
-// Tiles lists the tiles that fit a device's threadgroup memory, for tests and
-// benchmarks. All but the first two need NVIDIA's matrix units to be fast.
-func Tiles(c device.Caps) []Tile {
-	var fit []Tile
-	for _, t := range []Tile{tile64, tile32, tileN128, tileW128, tileN64, tileN32, tileN32S} {
-		if t.room <= c.Shared {
-			fit = append(fit, t)
-		}
-	}
-	return fit
+// hopperTile is a tile for wgmma: 128 columns, 3 stages, and room to begin at a
+// multiple of 1024 bytes.
+func hopperTile(name string, rows, threads int) Tile {
+	t := mmaTile(name, rows, 128, threads, 3)
+	t.room += 1024
+	return t
 }
+
+// Tiles lists all tiles, for tests and benchmarks. All but the first two need
+// NVIDIA's matrix units to be fast.
+func Tiles() []Tile {
+	return []Tile{tile64, tile32, tileN128, tileW128, tileN64, tileN32, tileN32S, tileG128, tileG64}
+}
+
+// Fits reports whether a device has the threadgroup memory for a tile.
+func (t Tile) Fits(c device.Caps) bool { return t.room <= c.Shared }
 
 // DenseTile is the tile for products of m rows with one matrix.
 func DenseTile(c device.Caps, m int) Tile {
