@@ -72,6 +72,7 @@ inline void qk_rows(
 }
 
 //@for S,T,D in bf16,bfloat,64 bf16,bfloat,256 f32,float,64 f32,float,256
+//@threads 128
 kernel void qk_rows_@S@_d@D@(
     device const @T@ *q [[buffer(0)]],
     device const @T@ *k [[buffer(1)]],
@@ -210,6 +211,7 @@ inline void attend_rows(
 }
 
 //@for S,T,D in bf16,bfloat,64 bf16,bfloat,256 f32,float,64 f32,float,256
+//@threads 256
 kernel void attend_rows_@S@_d@D@(
     device const bfloat *q [[buffer(0)]],
     device const bfloat *keys [[buffer(1)]],

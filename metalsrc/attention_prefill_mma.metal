@@ -22,13 +22,13 @@ inline void attend_fetch(threadgroup bfloat *to, device const bfloat *from, uint
 #pragma unroll
   for (uint i = 0; i < N * D / 8u / 256u; i++) {
     const uint r = (i * 256u + tid) / (D / 8u), c = (i * 256u + tid) % (D / 8u);
-    frag_copy(to + frag_swizzle(r, c, D), from + ulong(r) * stride + c * 8u);
+    frag_copy(to, frag_swizzle(r, c, D), from + ulong(r) * stride + c * 8u);
   }
 }
 
 // The scores of 16 rows against BK keys.
 template <uint D, uint BK>
-inline void attend_scores(thread float (*s)[4], threadgroup const bfloat *q, threadgroup const bfloat *k, uint lane) {
+inline void attend_scores(thread float (*s)[4], FragMemory q, FragMemory k, uint lane) {
   const uint r = lane & 7u, m = lane >> 3;
 #pragma unroll
   for (uint j = 0; j < BK / 8u; j++) s[j][0] = s[j][1] = s[j][2] = s[j][3] = 0.0f;
@@ -48,7 +48,7 @@ inline void attend_scores(thread float (*s)[4], threadgroup const bfloat *q, thr
 
 // o += p v, with the weights p of 16 rows and BK values.
 template <uint D, uint BK>
-inline void attend_blend(thread float (*o)[4], thread const float (*p)[4], threadgroup const bfloat *v, uint lane) {
+inline void attend_blend(thread float (*o)[4], thread const float (*p)[4], FragMemory v, uint lane) {
   const uint r = lane & 7u, m = lane >> 3;
 #pragma unroll
   for (uint j = 0; j < BK / 8u; j += 2u) {
@@ -161,7 +161,7 @@ inline void attend_rows_mma(
       frag_commit();
     }
     float s[BK / 8u][4];
-    attend_scores<D, BK>(s, shared + sg * 16u * D, k, lane);
+    attend_scores<D, BK>(s, frag_memory(shared + sg * 16u * D), frag_memory(k), lane);
     if (at + BK - 1u > low) {
 #pragma unroll
       for (uint j = 0; j < BK / 8u; j++) {
@@ -184,7 +184,7 @@ inline void attend_rows_mma(
         o[c][3] *= keep8;
       }
     }
-    attend_blend<D, BK>(o, s, k + BK * D, lane);
+    attend_blend<D, BK>(o, s, frag_memory(k + BK * D), lane);
   }
   sum0 += simd_shuffle_xor(sum0, 1);
   sum0 += simd_shuffle_xor(sum0, 2);
@@ -196,6 +196,7 @@ inline void attend_rows_mma(
 }
 
 //@for S,T,D,BK in bf16,bfloat,64,32 bf16,bfloat,256,64 f32,float,64,32 f32,float,256,64
+//@threads 256
 kernel void attend_rows_mma_@S@_d@D@(
     device const bfloat *q [[buffer(0)]],
     device const bfloat *keys [[buffer(1)]],

@@ -84,6 +84,7 @@ inline void delta_conv(
 }
 
 //@for S,T,D in bf16,bfloat,32 bf16,bfloat,64 bf16,bfloat,128 f32,float,32 f32,float,64 f32,float,128
+//@threads 128
 kernel void delta_conv_@S@_d@D@(
     device const @T@ *p [[buffer(0)]],
     device const float *ring [[buffer(1)]],
@@ -108,6 +109,7 @@ struct DeltaTailArgs {
 };
 
 //@for S,T in bf16,bfloat f32,float
+//@threads 256
 kernel void delta_tail_@S@(
     device const @T@ *p [[buffer(0)]],
     device const Step *step [[buffer(1)]],
@@ -164,6 +166,7 @@ inline void delta_gates(
 }
 
 //@for S,T in bf16,bfloat f32,float
+//@threads 256
 kernel void delta_gates_@S@(
     device const @T@ *a [[buffer(0)]],
     device const @T@ *b [[buffer(1)]],
@@ -226,6 +229,7 @@ inline void delta_inverse(threadgroup const float *m, uint j, float scale, devic
 inline float delta_decay(float4 to, float4 from) { return metal::exp((to.x - from.x) + (to.y - from.y)); }
 
 //@for D in 32 64 128
+//@threads 128
 kernel void delta_intra_d@D@(
     device const bfloat *q [[buffer(0)]],
     device const bfloat *k [[buffer(1)]],
@@ -375,6 +379,7 @@ inline void delta_scan(
 // one of them fetches what the others then find in the cache.
 // Grid: (dim/32, valueHeads), threads 128; 25 KiB. o is float [rows][valueHeads*dim].
 //@for D in 32 64 128
+//@threads 128
 kernel void delta_scan_d@D@(
     device const bfloat *q [[buffer(0)]],
     device const bfloat *k [[buffer(1)]],
@@ -421,6 +426,7 @@ inline void delta_norm(
 }
 
 //@for S,T,D in bf16,bfloat,32 bf16,bfloat,64 bf16,bfloat,128 f32,float,32 f32,float,64 f32,float,128
+//@threads 128
 kernel void delta_norm_@S@_d@D@(
     device const float *o [[buffer(0)]],
     device const @T@ *z [[buffer(1)]],

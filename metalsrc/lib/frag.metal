@@ -8,6 +8,22 @@
 // words): column l/4, rows 2(l%4) and the next, from 0 and 8. So two pieces of
 // C that lie side by side, rounded, are a piece of A.
 
+// FragMemory: where in threadgroup memory operands lie, as those who fetch them
+// want it; made by frag_memory of a 16-byte aligned pointer.
+#ifdef MSL_CUDA
+typedef uint FragMemory;
+inline FragMemory frag_memory(threadgroup const bfloat *p) {
+#ifdef __CUDACC_RTC__
+  return uint(__cvta_generic_to_shared(p));
+#else
+  return uint((unsigned long)((__attribute__((address_space(3))) const void *)p));
+#endif
+}
+#else
+typedef threadgroup const bfloat *FragMemory;
+inline FragMemory frag_memory(threadgroup const bfloat *p) { return p; }
+#endif
+
 // frag_pack: two floats rounded to bfloat, the first in the low half.
 inline uint frag_pack(float a, float b) {
 #ifdef MSL_CUDA
@@ -24,6 +40,19 @@ inline float frag_high(uint v) { return as_type<float>(v & 0xffff0000u); }
 // frag_rest: what frag_pack's rounding left out, itself packed. The pair
 // carries 16 bits of each number.
 inline uint frag_rest(float a, float b, uint packed) { return frag_pack(a - frag_low(packed), b - frag_high(packed)); }
+
+// frag_split: two pieces of C that lie side by side as a piece of A, rounded,
+// and what the rounding left out as another.
+inline void frag_split(thread uint *a, thread uint *rest, thread const float *c, thread const float *d) {
+  a[0] = frag_pack(c[0], c[1]);
+  a[1] = frag_pack(c[2], c[3]);
+  a[2] = frag_pack(d[0], d[1]);
+  a[3] = frag_pack(d[2], d[3]);
+  rest[0] = frag_rest(c[0], c[1], a[0]);
+  rest[1] = frag_rest(c[2], c[3], a[1]);
+  rest[2] = frag_rest(d[0], d[1], a[2]);
+  rest[3] = frag_rest(d[2], d[3], a[3]);
+}
 
 // frag_mma: c += a*b.
 inline void frag_mma(thread float *c, thread const uint *a, uint b0, uint b1, uint lane) {
@@ -50,15 +79,13 @@ inline void frag_mma(thread float *c, thread const uint *a, uint b0, uint b1, ui
 // frag_load: four 8x8 matrices of bfloats; lane l gives where (in elements of
 // base, 16-byte aligned) row l%8 of matrix l/8 begins, and gets of each
 // matrix, in r[i], row l/4, columns 2(l%4) and the next.
-inline void frag_load(thread uint *r, threadgroup const bfloat *base, uint at, uint lane) {
+inline void frag_load(thread uint *r, FragMemory base, uint at, uint lane) {
 #ifdef MSL_CUDA
   (void)lane;
-  asm volatile(
-      "{ .reg .u64 t; .reg .u32 s; cvta.to.shared.u64 t, %4; cvt.u32.u64 s, t;\n"
-      "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [s]; }"
-      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-      : "l"(base + at)
-      : "memory");
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(base + at * 2u)
+               : "memory");
 #else
   for (uint i = 0; i < 4u; i++) {
     const uint from = simd_shuffle(at, ushort(8u * i + lane / 4u)) + 2u * (lane % 4u);
@@ -68,15 +95,13 @@ inline void frag_load(thread uint *r, threadgroup const bfloat *base, uint at, u
 }
 
 // frag_load_t: the same of each matrix transposed.
-inline void frag_load_t(thread uint *r, threadgroup const bfloat *base, uint at, uint lane) {
+inline void frag_load_t(thread uint *r, FragMemory base, uint at, uint lane) {
 #ifdef MSL_CUDA
   (void)lane;
-  asm volatile(
-      "{ .reg .u64 t; .reg .u32 s; cvta.to.shared.u64 t, %4; cvt.u32.u64 s, t;\n"
-      "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [s]; }"
-      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-      : "l"(base + at)
-      : "memory");
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(base + at * 2u)
+               : "memory");
 #else
   for (uint i = 0; i < 4u; i++) {
     const uint x = simd_shuffle(at, ushort(8u * i + 2u * (lane % 4u))) + lane / 4u;
@@ -89,15 +114,11 @@ inline void frag_load_t(thread uint *r, threadgroup const bfloat *base, uint at,
 // frag_copy: 16 bytes from device to threadgroup memory, arriving some time
 // before a frag_wait that covers them returns. Others see them after a barrier
 // that follows.
-template <typename T>
-inline void frag_copy(threadgroup T *to, device const T *from) {
+inline void frag_copy(threadgroup bfloat *to, uint at, device const bfloat *from) {
 #ifdef MSL_CUDA
-  asm volatile(
-      "{ .reg .u64 t; .reg .u32 s; cvta.to.shared.u64 t, %0; cvt.u32.u64 s, t;\n"
-      "cp.async.cg.shared.global [s], [%1], 16; }" ::"l"(to), "l"(from)
-      : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(frag_memory(to) + at * 2u), "l"(from) : "memory");
 #else
-  *(threadgroup uint4 *)to = *(device const uint4 *)from;
+  *(threadgroup uint4 *)(to + at) = *(device const uint4 *)from;
 #endif
 }
 // frag_commit: what was copied since the last one is a batch.
