@@ -1,6 +1,10 @@
 package kernels
 
-import "weir/engine/device"
+import (
+	"slices"
+
+	"weir/engine/device"
+)
 
 // Tile is a variant of the kernels that multiply matrices: how many rows and
 // columns of the result a threadgroup makes, and with what.
@@ -40,14 +44,12 @@ func hopperTile(name string, rows, threads int) Tile {
 	return t
 }
 
-// Tiles lists all tiles, for tests and benchmarks. All but the first two need
-// NVIDIA's matrix units to be fast.
-func Tiles() []Tile {
-	return []Tile{tile64, tile32, tileN128, tileW128, tileN64, tileN32, tileN32S, tileG128, tileG64}
+// Tiles lists the tiles that fit a device's threadgroup memory, for tests and
+// benchmarks. All but the first two need NVIDIA's matrix units to be fast.
+func Tiles(c device.Caps) []Tile {
+	all := []Tile{tile64, tile32, tileN128, tileW128, tileN64, tileN32, tileN32S, tileG128, tileG64}
+	return slices.DeleteFunc(all, func(t Tile) bool { return t.room > c.Shared })
 }
-
-// Fits reports whether a device has the threadgroup memory for a tile.
-func (t Tile) Fits(c device.Caps) bool { return t.room <= c.Shared }
 
 // DenseTile is the tile for products of m rows with one matrix.
 func DenseTile(c device.Caps, m int) Tile {

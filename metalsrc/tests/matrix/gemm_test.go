@@ -3,7 +3,6 @@ package matrix_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"weir/engine/device"
@@ -52,15 +51,10 @@ func tileProducts(t kernels.Tile) products {
 
 func allProducts(b *devicetest.Bench) []products {
 	all := []products{{"skinny", kernels.SkinnyRows, false, kernels.QskinnyStore, kernels.QskinnyStoreF32, kernels.QskinnyAdd, kernels.QskinnySwiGLU}}
-	for _, t := range tiles(b) {
+	for _, t := range kernels.Tiles(b.Device.Caps()) {
 		all = append(all, tileProducts(t))
 	}
 	return all
-}
-
-// tiles are those that the device can run.
-func tiles(b *devicetest.Bench) []kernels.Tile {
-	return slices.DeleteFunc(kernels.Tiles(), func(t kernels.Tile) bool { return !t.Fits(b.Device.Caps()) })
 }
 
 func TestProducts(t *testing.T) {
