@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"slices"
-
-	"weir/engine/device"
-)
+import "weir/engine/device"
 
 // Tile is a variant of the kernels that multiply matrices: how many rows and
 // columns of the result a threadgroup makes, and with what.
@@ -12,6 +8,7 @@ type Tile struct {
 	name          string
 	rows, cols    int
 	threads, room int // threads and bytes of threadgroup memory of a threadgroup
+	matrix        bool
 }
 
 // The portable tiles: through 8x8 simdgroup matrices or tensor operations.
@@ -23,7 +20,7 @@ var (
 // mmaTile is a tile for NVIDIA's matrix units: in threadgroup memory stages of
 // its rows of x and of its columns' codes, and two of its columns unpacked.
 func mmaTile(name string, rows, cols, threads, stages int) Tile {
-	return Tile{name, rows, cols, threads, stages*(rows*128+cols*32) + 2*cols*128}
+	return Tile{name, rows, cols, threads, stages*(rows*128+cols*32) + 2*cols*128, true}
 }
 
 var (
@@ -31,7 +28,6 @@ var (
 	tileW128 = mmaTile("w128", 128, 128, 128, 3)
 	tileN64  = mmaTile("n64", 64, 128, 128, 4)
 	tileN32  = mmaTile("n32", 32, 64, 128, 6)
-	tileN32S = mmaTile("n32s", 32, 64, 64, 2) // what fits where there is little room
 	tileG128 = hopperTile("g128", 128, 256)
 	tileG64  = hopperTile("g64", 64, 128)
 )
@@ -44,11 +40,12 @@ func hopperTile(name string, rows, threads int) Tile {
 	return t
 }
 
-// Tiles lists the tiles that fit a device's threadgroup memory, for tests and
-// benchmarks. All but the first two need NVIDIA's matrix units to be fast.
+// Tiles lists the tiles for a device, for tests and benchmarks.
 func Tiles(c device.Caps) []Tile {
-	all := []Tile{tile64, tile32, tileN128, tileW128, tileN64, tileN32, tileN32S, tileG128, tileG64}
-	return slices.DeleteFunc(all, func(t Tile) bool { return t.room > c.Shared })
+	if c.Matrix {
+		return []Tile{tile64, tile32, tileN128, tileW128, tileN64, tileN32, tileG128, tileG64}
+	}
+	return []Tile{tile64, tile32}
 }
 
 // DenseTile is the tile for products of m rows with one matrix.
@@ -83,6 +80,9 @@ func ExpertTile(c device.Caps, choices, experts int) Tile {
 
 // String is the suffix of the tile's kernels.
 func (t Tile) String() string { return t.name }
+
+// Matrix reports whether the tile is for matrix units like NVIDIA's.
+func (t Tile) Matrix() bool { return t.matrix }
 
 // Rows is how many rows a tile has at most.
 func (t Tile) Rows() int { return t.rows }
