@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,13 +36,13 @@ func bench(b *testing.B) *devicetest.Bench {
 	return &devicetest.Bench{TB: b, Device: d}
 }
 
-// timed reports the median of ten rounds of a command after what must come
-// before it.
+// timed reports the median of five rounds of a command, from memory, after what
+// must come before it.
 func timed(b *testing.B, d device.Device, flops, bytes float64, before []device.Command, c device.Command) {
 	b.Helper()
 	var t time.Duration
 	for b.Loop() {
-		all, err := d.(device.Profiler).Profile(&device.Stream{Commands: append(before, c)}, 10)
+		all, err := d.(device.Profiler).ProfileCold(&device.Stream{Commands: slices.Concat(before, []device.Command{c})}, 5)
 		if err != nil {
 			b.Fatal(err)
 		}
