@@ -9,7 +9,7 @@
 // g tiles 1024 more.
 typedef MmaTile<128, 128, 2, 4, 3> Tile_n128;
 typedef MmaTile<128, 128, 2, 2, 3> Tile_w128;
-typedef MmaTile<64, 128, 1, 4, 4> Tile_n64;
+typedef MmaTile<64, 128, 1, 4, 3> Tile_n64;
 typedef MmaTile<32, 64, 1, 4, 6> Tile_n32;
 typedef WgTile<128, 3> Tile_g128;
 typedef WgTile<64, 3> Tile_g64;

@@ -26,7 +26,7 @@ func mmaTile(name string, rows, cols, threads, stages int) Tile {
 var (
 	tileN128 = mmaTile("n128", 128, 128, 256, 3)
 	tileW128 = mmaTile("w128", 128, 128, 128, 3)
-	tileN64  = mmaTile("n64", 64, 128, 128, 4)
+	tileN64  = mmaTile("n64", 64, 128, 128, 3)
 	tileN32  = mmaTile("n32", 32, 64, 128, 6)
 	tileG128 = hopperTile("g128", 128, 256)
 	tileG64  = hopperTile("g64", 64, 128)

@@ -65,7 +65,7 @@ func TestRouting(t *testing.T) {
 		{1, 8, 2, false},
 		{37, 33, 8, false},
 		{9, 256, 8, false},
-		{70, 5, 5, false},
+		{70, 5, 5, false}, {150, 12, 7, false},
 		{4096, 256, 8, true},
 		{4096, 1024, 10, true},
 		{1, 256, 8, true},
