@@ -118,7 +118,7 @@ func TestMoeGateUp(t *testing.T) {
 			mg, mu := gate.on(b), up.on(b)
 			mg.Rows, mu.Rows = s.width, s.width
 			for name, logits := range routings(r, s.experts) {
-				if name != "random" && s.hidden > 192 { // choices do not depend on it
+				if name != "random" && (s.hidden > 192 || s.width > 64 || s.experts == 256 && name != "tied") { // choices do not depend on it
 					continue
 				}
 				act := devicetest.In(b, make([]float32, s.top*s.width+1))
