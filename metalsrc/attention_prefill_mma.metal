@@ -19,10 +19,14 @@ struct AttendArgs {
 // A tile of N rows of D numbers.
 template <uint N, uint D>
 inline void attend_fetch(threadgroup bfloat *to, device const bfloat *from, uint stride, uint tid) {
+  constexpr uint ROWS = 256u / (D / 8u);  // at a time: a multiple of 8, so that the swizzle is always the same
+  const uint r = tid / (D / 8u), c = tid % (D / 8u);
+  const uint at = frag_swizzle(r, c, D);
+  from += r * stride + c * 8u;
 #pragma unroll
-  for (uint i = 0; i < N * D / 8u / 256u; i++) {
-    const uint r = (i * 256u + tid) / (D / 8u), c = (i * 256u + tid) % (D / 8u);
-    frag_copy(to, frag_swizzle(r, c, D), from + ulong(r) * stride + c * 8u);
+  for (uint i = 0; i < N / ROWS; i++) {
+    frag_copy(to, at + i * ROWS * D, from);
+    from += ROWS * stride;
   }
 }
 

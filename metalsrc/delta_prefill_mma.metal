@@ -16,10 +16,12 @@ inline float delta_decay(float4 to, float4 from) { return metal::exp((to.x - fro
 // ROWS rows of N 16-byte pieces, to rows of pitch numbers.
 template <uint ROWS, uint N, uint THREADS>
 inline void delta_fetch(threadgroup bfloat *to, device const bfloat *from, uint stride, uint pitch, uint tid) {
+  const uint c = tid % N;
+  from += tid / N * stride + c * 8u;
 #pragma unroll
   for (uint i = 0; i < ROWS * N / THREADS; i++) {
-    const uint r = (i * THREADS + tid) / N, c = (i * THREADS + tid) % N;
-    frag_copy(to, frag_swizzle(r, c, pitch), from + ulong(r) * stride + c * 8u);
+    const uint r = tid / N + i * (THREADS / N);
+    frag_copy(to, frag_swizzle(r, c, pitch), from + i * (THREADS / N) * stride);
   }
 }
 
