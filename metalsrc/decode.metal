@@ -88,7 +88,7 @@ inline float gather_rows(thread const float *y, threadgroup float *part, uint pa
 }
 
 // y = W x for the five below: what differs is how x is staged and what happens
-// to y. Threads 32*n, n a multiple of parts; grid ceil(rows / (4*n/parts));
+// to y. Threads 32*n, n a multiple of parts, at most 16, of the first 12; grid ceil(rows / (4*n/parts));
 // threadgroup(0) 128*(cols/32+1) bytes, threadgroup(1) cols/4 bytes.
 #define QMV_BEGIN                                             \
   TG_ARRAY(float, red, [32]);                                 \
@@ -112,7 +112,7 @@ inline float gather_rows(thread const float *y, threadgroup float *part, uint pa
 
 // y = W (h*gain) / rms(h).
 //@early
-//@threads 512
+//@threads 384 2
 kernel void qmv4_norm_f32(
     device const uint *w [[buffer(0)]],
     device const bfloat *s [[buffer(1)]],

@@ -1,19 +1,21 @@
 //@use q4 mma mmatile qgemm
 // The kernels of gemm.metal for NVIDIA's matrix units (sm_80 and later): the same
 // arguments, grids by the tile's own sizes.
-//   n128  128 x 128 results of 256 threads   w128  the same of 128 threads
-//   n64    64 x 128 results of 128 threads   n32   32 x 128 results of 128 threads
-// A swiglu has half the columns. Threadgroup memory (0): rows * 128 bytes for
-// each stage and 2 * columns * 128.
+// Rows and columns of a tile's result (of a swiglu half the columns), and threads:
+//   n128  128 x 128, 256    w128  128 x 128, 128    n64  64 x 128, 128
+//   n32    32 x 64,  128    n32s   32 x 64, 64, within 28 KiB
+// Threadgroup memory (0): stages * (rows * 128 + columns * 32) + columns * 256 bytes.
 typedef MmaTile<128, 128, 2, 4, 3> Tile_n128;
 typedef MmaTile<128, 128, 2, 2, 3> Tile_w128;
 typedef MmaTile<64, 128, 1, 4, 4> Tile_n64;
-typedef MmaTile<32, 128, 1, 4, 4> Tile_n32;
+typedef MmaTile<32, 64, 1, 4, 6> Tile_n32;
+typedef MmaTile<32, 64, 2, 1, 2> Tile_n32s;
 
 // y[m][n] = x[m][k] * W^T, as bfloat (store), as float (store_f32), or added to
 // what y holds (add).
-//@for NAME,V,PUT,Y in store_n128,n128,PutBf16,bfloat store_f32_n128,n128,PutF32,float add_n128,n128,PutAdd,float store_w128,w128,PutBf16,bfloat store_f32_w128,w128,PutF32,float add_w128,w128,PutAdd,float store_n64,n64,PutBf16,bfloat store_f32_n64,n64,PutF32,float add_n64,n64,PutAdd,float store_n32,n32,PutBf16,bfloat store_f32_n32,n32,PutF32,float add_n32,n32,PutAdd,float
-kernel void qgemm_@NAME@(
+//@for OP,V,T,G,PUT,Y in store,n128,256,2,PutBf16,bfloat store_f32,n128,256,2,PutF32,float add,n128,256,2,PutAdd,float store,w128,128,2,PutBf16,bfloat store_f32,w128,128,2,PutF32,float add,w128,128,2,PutAdd,float store,n64,128,3,PutBf16,bfloat store_f32,n64,128,3,PutF32,float add,n64,128,3,PutAdd,float store,n32,128,4,PutBf16,bfloat store_f32,n32,128,4,PutF32,float add,n32,128,4,PutAdd,float store,n32s,64,1,PutBf16,bfloat store_f32,n32s,64,1,PutF32,float add,n32s,64,1,PutAdd,float
+//@threads @T@ @G@
+kernel void qgemm_@OP@_@V@(
     device const bfloat *x [[buffer(0)]],
     device const uint *codes [[buffer(1)]],
     device const bfloat *scales [[buffer(2)]],
@@ -29,7 +31,8 @@ kernel void qgemm_@NAME@(
 //@end
 
 // y[m][n] = silu(x * gate^T) * (x * up^T), as bfloat.
-//@for V in n128 w128 n64 n32
+//@for V,T,G in n128,256,2 w128,128,2 n64,128,3 n32,128,4 n32s,64,1
+//@threads @T@ @G@
 kernel void qgemm_swiglu_@V@(
     device const bfloat *x [[buffer(0)]],
     device const uint *gate_codes [[buffer(1)]],
@@ -54,7 +57,8 @@ kernel void qgemm_swiglu_@V@(
 
 // Experts, first half: row s of y[choices][n] = swiglu of row slots[s] / per of x
 // with the gate and up of its tile's expert.
-//@for V in n128 w128 n64 n32
+//@for V,T,G in n128,256,2 w128,128,2 n64,128,3 n32,128,4 n32s,64,1
+//@threads @T@ @G@
 kernel void moe_gate_up_rows_@V@(
     device const bfloat *x [[buffer(0)]],
     device const uint *slots [[buffer(1)]],
@@ -76,7 +80,8 @@ kernel void moe_gate_up_rows_@V@(
 //@end
 
 // Experts, second half: row slots[s] of y[choices][n] = row s of x * down^T.
-//@for V in n128 w128 n64 n32
+//@for V,T,G in n128,256,2 w128,128,2 n64,128,3 n32,128,4 n32s,64,1
+//@threads @T@ @G@
 kernel void moe_down_rows_@V@(
     device const bfloat *x [[buffer(0)]],
     device const uint *slots [[buffer(1)]],

@@ -1,23 +1,5 @@
-//@use early step act qmv
+//@use early step act qmv best
 // From the residual stream to the next token: logits, and the greatest.
-
-struct Best {
-  float value;
-  uint id;
-};
-inline bool beats(Best a, Best b) { return a.value > b.value || (a.value == b.value && a.id < b.id); }
-inline Best none() {
-  Best b;
-  b.value = as_type<float>(0xff800000u); // minus infinity
-  b.id = 0xffffffffu;
-  return b;
-}
-inline Best simd_best(Best b) {
-  const float top = simd_max(b.value);
-  b.id = simd_min(b.value == top ? b.id : 0xffffffffu);
-  b.value = top;
-  return b;
-}
 
 struct HeadArgs {
   uint rows, cols, groups;
@@ -61,7 +43,7 @@ kernel void head_argmax(
   if (lane == 0u) red[sg] = square;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const float inv = inverse_rms(red, nsg, args.cols, args.eps);
-  Best mine = none();
+  Best mine = no_token();
   for (; strip < strips; strip += hop) {
     float y[4];
     uint next[4];
@@ -89,13 +71,8 @@ kernel void head_argmax(
 #pragma unroll
     for (uint r = 0; r < 4u; r++) row[r] = next[r];
   }
-  mine = simd_best(mine);
-  if (lane == 0u) bests[sg] = mine;
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (tid != 0u) return;
-  for (uint i = 1; i < nsg; i++)
-    if (beats(bests[i], mine)) mine = bests[i];
-  best[tg] = mine;
+  mine = threadgroup_best(mine, bests, tid, sg, nsg);
+  if (tid == 0u) best[tg] = mine;
 }
 
 struct FinalArgs {
@@ -111,18 +88,13 @@ kernel void argmax_final(
     device uint *ring [[buffer(2)]],
     constant FinalArgs &args [[buffer(3)]],
     uint tid [[thread_index_in_threadgroup]],
-    uint sg [[simdgroup_index_in_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    uint sg [[simdgroup_index_in_threadgroup]]) {
   TG_ARRAY(Best, bests, [8]);
-  Best mine = none();
+  Best mine = no_token();
   for (uint i = tid; i < args.n; i += 256u)
     if (beats(best[i], mine)) mine = best[i];
-  mine = simd_best(mine);
-  if (lane == 0u) bests[sg] = mine;
-  threadgroup_barrier(mem_flags::mem_threadgroup);
+  mine = threadgroup_best(mine, bests, tid, sg, 8u);
   if (tid != 0u) return;
-  for (uint i = 1; i < 8u; i++)
-    if (beats(bests[i], mine)) mine = bests[i];
   const uint end = step[0].pos + step[0].n;
   ring[(end - 1u) & 1023u] = mine.id;
   step[0].token = mine.id;

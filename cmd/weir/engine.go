@@ -17,6 +17,7 @@ type engineCommand struct {
 	Verify engineVerifyCommand `cmd:"" help:"Compare the engine with recorded references, or the files with their digests."`
 	Bench  engineBenchCommand  `cmd:"" help:"Measure prefill and decode at several prompt lengths."`
 	Synth  engineSynthCommand  `cmd:"" help:"Write a checkpoint with random weights, to measure speed with."`
+	Plan   enginePlanCommand   `cmd:"" help:"Show what a GPU is given to do for a token and for a part of a prompt, and a forecast."`
 	Doctor engineDoctorCommand `cmd:"" help:"Show what the engine would run on, and whether the checkpoint is whole."`
 }
 

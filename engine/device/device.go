@@ -74,7 +74,9 @@ type Run interface {
 
 // Profiler is a device that can time each command of a stream by itself.
 type Profiler interface {
-	Profile(s *Stream, rounds int) ([]time.Duration, error)
+	// ProfileCold plays the commands in order, rounds times, and returns the
+	// median time of each. Before each one the device's cache is emptied.
+	ProfileCold(s *Stream, rounds int) ([]time.Duration, error)
 }
 
 // Meter is a device that can tell how fast its memory is.

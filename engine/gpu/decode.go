@@ -115,6 +115,7 @@ func (t *token) experts(l *layer) {
 func (m *Model) attention() kernels.Attention {
 	return kernels.Attention{
 		Heads: m.c.NumHeads, KVHeads: m.c.NumKVHeads, HeadDim: m.c.HeadDim, Rotary: m.c.RotaryDim, Eps: float32(m.c.RMSEps),
+		Caps: m.dev.Caps(),
 	}
 }
 

@@ -1,20 +1,40 @@
 package gpu_test
 
 import (
+	"cmp"
 	"math"
+	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
 
 	"weir/engine/checkpoint"
 	"weir/engine/device"
+	"weir/engine/device/cuda"
 	"weir/engine/device/emulator"
 	"weir/engine/gpu"
 )
 
 // tiny is the folder of a model of the architecture with random weights, and of
 // what Hugging Face's implementation computes with it.
-var tiny = filepath.Join("..", "checkpoint", "testdata", "tiny-a")
+var tiny = cmp.Or(os.Getenv("WEIR_TINY"), filepath.Join("..", "checkpoint", "testdata", "tiny-a"))
+
+// open returns the device under test: the emulator, or with WEIR_DEVICE=cuda
+// the GPU.
+func open(t *testing.T, o emulator.Options) device.Device {
+	t.Helper()
+	var d device.Device
+	var err error
+	if os.Getenv("WEIR_DEVICE") == "cuda" {
+		d, err = cuda.Open(cuda.Options{NVRTC: os.Getenv("WEIR_NVRTC")})
+	} else {
+		d, err = emulator.Open(o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
 
 func openTiny(t *testing.T, dev device.Device, o gpu.Options) *gpu.Model {
 	t.Helper()
@@ -86,11 +106,7 @@ func apart(got, want []float32) float64 {
 
 func TestStepsAgainstReference(t *testing.T) {
 	t.Parallel()
-	dev, err := emulator.Open(emulator.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, ref := openTiny(t, dev, gpu.Options{}), openReference(t)
+	m, ref := openTiny(t, open(t, emulator.Options{}), gpu.Options{}), openReference(t)
 	s, err := m.NewState()
 	if err != nil {
 		t.Fatal(err)
@@ -110,11 +126,7 @@ func TestStepsAgainstReference(t *testing.T) {
 
 func TestChunksAgainstReference(t *testing.T) {
 	t.Parallel()
-	dev, err := emulator.Open(emulator.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, ref := openTiny(t, dev, gpu.Options{}), openReference(t)
+	m, ref := openTiny(t, open(t, emulator.Options{}), gpu.Options{}), openReference(t)
 	for _, n := range []int{2, 5, 65, 130} {
 		s, err := m.NewState()
 		if err != nil {

@@ -16,24 +16,30 @@ var (
 	tile32 = Tile{name: "t32", rows: 32, cols: 64, threads: 128, room: (32 + 64) * 64 * 2}
 )
 
-// mmaTile is a tile for NVIDIA's matrix units: stages of its rows and two of its
-// columns in threadgroup memory, 128 bytes each.
+// mmaTile is a tile for NVIDIA's matrix units: in threadgroup memory stages of
+// its rows of x and of its columns' codes, and two of its columns unpacked.
 func mmaTile(name string, rows, cols, threads, stages int) Tile {
-	return Tile{name, rows, cols, threads, (stages*rows + 2*cols) * 128}
+	return Tile{name, rows, cols, threads, stages*(rows*128+cols*32) + 2*cols*128}
 }
 
 var (
 	tileN128 = mmaTile("n128", 128, 128, 256, 3)
 	tileW128 = mmaTile("w128", 128, 128, 128, 3)
 	tileN64  = mmaTile("n64", 64, 128, 128, 4)
-	tileN32  = mmaTile("n32", 32, 128, 128, 4)
+	tileN32  = mmaTile("n32", 32, 64, 128, 6)
+	tileN32S = mmaTile("n32s", 32, 64, 64, 2) // what fits where there is little room
 )
 
-// Tiles lists all tiles, for tests and benchmarks. Those after the first two are
-// fast only where there are matrix units, and need up to 80 KiB of threadgroup
-// memory.
-func Tiles() []Tile {
-	return []Tile{tile64, tile32, tileN128, tileW128, tileN64, tileN32}
+// Tiles lists the tiles that fit a device's threadgroup memory, for tests and
+// benchmarks. All but the first two need NVIDIA's matrix units to be fast.
+func Tiles(c device.Caps) []Tile {
+	var fit []Tile
+	for _, t := range []Tile{tile64, tile32, tileN128, tileW128, tileN64, tileN32, tileN32S} {
+		if t.room <= c.Shared {
+			fit = append(fit, t)
+		}
+	}
+	return fit
 }
 
 // DenseTile is the tile for products of m rows with one matrix.

@@ -15,7 +15,7 @@ inline uint mma_place(threadgroup float *mem, uint at) {
   return uint(p) + at;
 }
 // Starts to copy 16 bytes; mma_commit() closes a batch of copies.
-inline void mma_copy(threadgroup float *mem, uint at, device const bfloat *from) {
+inline void mma_copy(threadgroup float *mem, uint at, device const uint4 *from) {
   ulong g;
   asm("cvta.to.global.u64 %0, %1;" : "=l"(g) : "l"(from));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(mma_place(mem, at)), "l"(g) : "memory");
@@ -58,7 +58,8 @@ inline uint mma_bytes(uint a, uint b, uint pick) {
   asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(pick));
   return r;
 }
-// The 8 weights of a word, rounded to bfloat once.
+inline uint mma_twice(uint v) { return mma_bytes(v, 0u, 0x1010u); }
+// The 8 weights of a word, rounded to bfloat once; s and b are scale and bias twice.
 inline uint4 mma_unpack(uint w, uint s, uint b) {
   const uint high = w >> 4u;
   return uint4(
@@ -66,8 +67,8 @@ inline uint4 mma_unpack(uint w, uint s, uint b) {
       mma_weights(mma_bytes(w, high, 0x0602u), s, b), mma_weights(mma_bytes(w, high, 0x0703u), s, b));
 }
 #else
-inline void mma_copy(threadgroup float *mem, uint at, device const bfloat *from) {
-  ((threadgroup uint4 *)mem)[at / 16u] = *(device const uint4 *)from;
+inline void mma_copy(threadgroup float *mem, uint at, device const uint4 *from) {
+  ((threadgroup uint4 *)mem)[at / 16u] = *from;
 }
 inline void mma_commit() {}
 template <int N>
@@ -99,5 +100,6 @@ inline void mma_add(thread float4 &c, thread const uint4 &a, uint b0, uint b1, u
     c.w = mma_pair(y, v, c.w);
   }
 }
+inline uint mma_twice(uint v) { return (v & 0xffffu) * 0x10001u; }
 inline uint4 mma_unpack(uint w, uint s, uint b) { return q4_unpack(w, as_type<float>(s << 16u), as_type<float>(b << 16u)); }
 #endif

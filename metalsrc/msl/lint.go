@@ -21,7 +21,7 @@ func rules() []rule {
 		r(`\bstatic\s+(thread|threadgroup|device|uint|int|float|bool)\b`, "no static variables"),
 		r(`\[\s*[&=]?\s*\]\s*\(`, "no lambdas"),
 		r(`\bthreadgroup\s+\w+\s+\w+\s*\[[^\[]`, "declare threadgroup arrays with TG_ARRAY"),
-		r(`(^|[^:\w.])(exp|exp2|log|log2|sqrt|rsqrt|sin|cos|tanh|pow|min|max|clamp|select|abs|fabs|fma|floor|ceil|rint|popcount|clz|dot)\(`, "call library functions as metal::NAME"),
+		r(`(^|[^:\w.])(exp|exp2|log|log2|sqrt|rsqrt|sin|cos|tanh|pow|min|max|clamp|abs|fabs|fma|floor|ceil|rint)\(`, "call library functions as metal::NAME"),
 		r(`\b(fast|precise)::`, "one rounding for all: say metal::"),
 		r(`\bsimd_(sum|max|min)\(.*\b(half|bfloat)\b`, "reduce in float"),
 		r(`\?[^;]*\b(threadgroup_barrier|simdgroup_barrier|simd_\w+)\(`, "a collective inside a conditional expression"),
@@ -36,7 +36,11 @@ func rules() []rule {
 	}
 }
 
-// variants are the macros that a kernel's text may ask for.
+// rePointer finds declarations of pointers and references that begin with their
+// type, as in our style: the star goes with the name.
+var rePointer = regexp.MustCompile(`(?:^|[(,;{}])\s*(?:inline\s+|static\s+)*(?:const\s+)?([A-Za-z_]\w*)(?:<[^<>]*>)?\s+[*&][A-Za-z_]\w*\s*[,;)=\[(]`)
+
+// reVariant finds the macros that a kernel's text asks for.
 var reVariant = regexp.MustCompile(`^\s*#\s*ifdef\s+(\w+)`)
 
 // Lint reports uses of MSL outside the portable subset in a file, before it is
@@ -50,6 +54,11 @@ func Lint(file, src string, lib bool) []string {
 		}
 		if m := reVariant.FindStringSubmatch(l); m != nil && m[1] != "TENSOR_OPS" && !lib {
 			report("only #ifdef TENSOR_OPS outside of lib")
+		}
+		for _, m := range rePointer.FindAllStringSubmatch(l, -1) {
+			if !strings.Contains(" return case else typename class ", " "+m[1]+" ") {
+				report("a pointer or reference without an address space")
+			}
 		}
 		for _, r := range rules {
 			if r.re.MatchString(l) {

@@ -61,8 +61,9 @@ func parseParam(p string) (Arg, error) {
 // pointer reads the type of an argument that is bound to memory.
 func (a *Arg) pointer(typ, attr string) error {
 	space, rest, _ := strings.Cut(typ, " ")
-	star, ref := strings.HasSuffix(rest, "*"), strings.HasSuffix(rest, "&")
-	a.Type = strings.TrimSpace(strings.TrimRight(rest, "*&"))
+	typeName, star := strings.CutSuffix(rest, "*")
+	typeName, ref := strings.CutSuffix(typeName, "&")
+	a.Type = strings.TrimSpace(typeName)
 	last := maxBuffer
 	switch {
 	case attr == "buffer" && space == "device" && star:

@@ -25,8 +25,24 @@ const (
 	maxThreads = 1024
 	maxRaw     = 4096  // of a constant struct, in Metal
 	maxGroups  = 65535 // along y and z, in CUDA
-	alignment  = 16
+	unit       = 16    // of threadgroup memory
 )
+
+// alignment of an element of a type. Kernels that load several elements at once
+// need more, at offsets that only they know: the emulator's checker sees that.
+func alignment(typ string) uint64 {
+	switch typ {
+	case "uchar", "char", "uint8_t", "int8_t":
+		return 1
+	case "half", "bfloat", "ushort", "short", "uchar2":
+		return 2
+	case "uint", "int", "float", "atomic_uint", "atomic_float", "half2", "bfloat2", "ushort2", "uchar4":
+		return 4
+	case "ulong", "long", "uint2", "int2", "float2", "half4", "bfloat4", "ushort4":
+		return 8
+	}
+	return 16 // vectors and structs
+}
 
 // list collects faults.
 type list struct{ errs []error }
@@ -108,8 +124,8 @@ func (at launch) shape(caps device.Caps) {
 		switch {
 		case i >= len(declared) || n != 0 && !declared[i]:
 			at.fault("threadgroup(%d) is given and not declared", i)
-		case n < 0 || n%alignment != 0:
-			at.fault("threadgroup(%d) has %d bytes: must be a multiple of %d", i, n, alignment)
+		case n < 0 || n%unit != 0:
+			at.fault("threadgroup(%d) has %d bytes: must be a multiple of %d", i, n, unit)
 		}
 		sum += n
 	}
@@ -176,8 +192,8 @@ func (at launch) memory(a msl.Arg, arg device.Arg) (touch, bool) {
 	}
 	t := touch{i: at.i, name: a.Name, write: a.Kind == msl.Buffer && !a.Const}
 	t.place(arg.Buf, from, to)
-	if t.from%alignment != 0 {
-		at.fault("buffer(%d) %s begins at byte %d of its buffer: not aligned to %d", a.Index, a.Name, from, alignment)
+	if n := alignment(a.Type); t.from%n != 0 {
+		at.fault("buffer(%d) %s begins at byte %d of its buffer: not aligned to %d, as %s must be", a.Index, a.Name, from, n, a.Type)
 	}
 	return t, true
 }

@@ -31,6 +31,10 @@ kernel void copy(
     device const uint *x [[buffer(0)]],
     device uint *y [[buffer(1)]]) {
 }
+kernel void copy4(
+    device const uint4 *x [[buffer(0)]],
+    device uint4 *y [[buffer(1)]]) {
+}
 kernel void add(
     device const float *x [[buffer(0)]],
     device float *y [[buffer(1)]],
@@ -110,7 +114,9 @@ func TestLaunchFaults(t *testing.T) {
 		{"a range that begins before the buffer", func(c *device.Command) { c.Args[0].At = -16 }, "bytes -16 to"},
 		{"a range past the end", func(c *device.Command) { c.Args[0] = device.Part(b, 960, 128) }, "bytes 960 to 1088 of a buffer of 1024"},
 		{"an empty range", func(c *device.Command) { c.Args[0] = device.Part(b, 1024, 0) }, "bytes 1024 to 1024"},
-		{"an offset that a vector load would not bear", func(c *device.Command) { c.Args[0] = device.Part(b, 8, 64) }, "not aligned"},
+		{"an offset between two elements", func(c *device.Command) { c.Args[0] = device.Part(b, 10, 64) }, "not aligned to 4, as float must be"},
+		{"an offset between two vectors", func(c *device.Command) { *c = copyTo(device.Part(b, 8, 64), y); c.Kernel = "copy4" }, "not aligned to 16, as uint4 must be"},
+		{"an offset that suits the element", func(c *device.Command) { c.Args[0] = device.Part(b, 8, 64) }, ""},
 		{"threads that are no multiple of 32", func(c *device.Command) { c.Threads[0] = 48 }, "48 threads"},
 		{"too many threads", func(c *device.Command) { c.Threads = [3]int{64, 32, 1} }, "2048 threads"},
 		{"no threads in a dimension", func(c *device.Command) { c.Threads[2] = 0 }, "0 threads along dimension 2"},

@@ -33,14 +33,25 @@ func (b *buffer) Free() {
 	leave, err := d.enter()
 	if err == nil {
 		defer leave()
-		err = d.check("free memory", d.cu.memFree.call(uintptr(b.at)))
+		err = b.release()
 	}
 	if err != nil {
 		d.late = errors.Join(d.late, err)
 		return
 	}
-	d.used -= b.size
-	b.at = 0
+	b.at, b.host = 0, nil
+}
+
+func (b *buffer) release() error {
+	d := b.d
+	if b.host != nil {
+		return d.check("free memory of the host", d.cu.hostFree.call(uintptr(b.at)))
+	}
+	err := d.check("free memory", d.cu.memFree.call(uintptr(b.at)))
+	if err == nil {
+		d.used -= b.size
+	}
+	return err
 }
 
 // Alloc returns zeroed memory of the GPU.

@@ -55,3 +55,30 @@ func TestUnitsCompile(t *testing.T) {
 		}
 	}
 }
+
+// A folder of compiled units, as Options.Cache names it, can be filled without a
+// GPU and carried to one. WEIR_CUDA_CACHE keeps it; it serves Hopper, with and
+// without overlapping launches, where NVRTC has the same version.
+func TestFillCache(t *testing.T) {
+	t.Parallel()
+	dir := os.Getenv("WEIR_CUDA_CACHE")
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	units, err := metalsrc.Units()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, overlap := range []bool{false, true} {
+		if err := cuda.FillCache(os.Getenv("WEIR_NVRTC"), dir, 90, overlap); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 2*len(units) {
+		t.Errorf("%d files for %d units, each compiled in two ways", len(files), len(units))
+	}
+}

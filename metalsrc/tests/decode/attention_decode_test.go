@@ -14,25 +14,32 @@ import (
 type attendCase struct {
 	heads, kv, dim, rotary int
 	length, splits         int
+	matrix                 bool // by matrix units
 }
 
 func attendCases(b *devicetest.Bench) []attendCase {
 	c := []attendCase{
-		{4, 2, 64, 16, 1, 1},   // the first tiny model, no context
-		{4, 2, 64, 16, 2, 3},   // parts without positions
-		{4, 2, 64, 16, 65, 2},  // 2 parts, 2 tiles
-		{8, 1, 64, 16, 63, 4},  // the second tiny model
-		{8, 1, 64, 16, 64, 1},  // a full pass of the simdgroups
-		{8, 1, 64, 16, 300, 7}, // parts of different lengths
-		{8, 1, 256, 64, 1, 2},  // real heads
-		{8, 1, 256, 64, 65, 3},
-		{16, 2, 256, 64, 300, 5},
-		{8, 1, 256, 64, 1000, 40}, // more parts than lanes
+		{4, 2, 64, 16, 1, 1, false},   // the first tiny model, no context
+		{4, 2, 64, 16, 2, 3, false},   // parts without positions
+		{4, 2, 64, 16, 65, 2, false},  // 2 parts, 2 tiles
+		{8, 1, 64, 16, 63, 4, false},  // the second tiny model
+		{8, 1, 64, 16, 64, 1, false},  // a full pass of the simdgroups
+		{8, 1, 64, 16, 300, 7, false}, // parts of different lengths
+		{8, 1, 256, 64, 1, 2, false},  // real heads
+		{8, 1, 256, 64, 65, 3, false},
+		{16, 2, 256, 64, 300, 5, false},
+		{8, 1, 256, 64, 1000, 40, false}, // more parts than lanes
 	}
+	for _, n := range []int{1, 2, 15, 16, 17, 63, 64, 65, 131, 300} {
+		c = append(c, attendCase{8, 1, 64, 16, n, 1, true}, attendCase{16, 2, 64, 16, n, 3, true})
+	}
+	c = append(c, attendCase{8, 1, 128, 32, 100, 2, true}, attendCase{8, 1, 128, 32, 290, 1, true})
 	if b.Fast() {
 		for _, n := range []int{1, 2, 63, 64, 65, 300, 1000, 4096, 32768, 131072} {
-			a := kernels.Attention{Heads: 16, KVHeads: 2, HeadDim: 256}
-			c = append(c, attendCase{16, 2, 256, 64, n, a.Splits(n, 132)})
+			for _, matrix := range []bool{false, true} {
+				a := kernels.Attention{Heads: 16, KVHeads: 2, HeadDim: 256, Caps: device.Caps{Matrix: matrix, Shared: b.Device.Caps().Shared}}
+				c = append(c, attendCase{16, 2, 256, 64, n, a.Splits(n, 132), matrix})
+			}
 		}
 	}
 	return c
@@ -115,6 +122,7 @@ func testAttend(t *testing.T, b *devicetest.Bench, c attendCase) {
 		}
 	}
 	a := kernels.Attention{Heads: c.heads, KVHeads: c.kv, HeadDim: D, Rotary: c.rotary, Eps: testEps}
+	a.Caps = device.Caps{Matrix: c.matrix, Shared: b.Device.Caps().Shared}
 	hi, lo := kernels.RopeTables(c.rotary/2, theta)
 	step, rope := devicetest.In(b, []uint32{0, uint32(pos), 1, 0}), devicetest.In(b, make([]float32, c.rotary))
 	dp, dk, dv := devicetest.In(b, proj), devicetest.In(b, keys), devicetest.In(b, values)

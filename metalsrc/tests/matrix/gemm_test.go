@@ -51,7 +51,7 @@ func tileProducts(t kernels.Tile) products {
 
 func allProducts(b *devicetest.Bench) []products {
 	all := []products{{"skinny", kernels.SkinnyRows, false, kernels.QskinnyStore, kernels.QskinnyStoreF32, kernels.QskinnyAdd, kernels.QskinnySwiGLU}}
-	for _, t := range kernels.Tiles() {
+	for _, t := range kernels.Tiles(b.Device.Caps()) {
 		all = append(all, tileProducts(t))
 	}
 	return all

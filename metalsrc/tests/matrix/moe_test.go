@@ -76,7 +76,7 @@ func TestRouting(t *testing.T) {
 					for i := range logits {
 						logits[i] = how.logit(r, i/s.experts, i%s.experts)
 					}
-					for _, tile := range kernels.Tiles() {
+					for _, tile := range kernels.Tiles(b.Device.Caps()) {
 						testRouting(t, b, kernels.Experts{Tile: tile, M: s.m, K: s.k, Experts: s.experts}, logits)
 					}
 				})
@@ -145,7 +145,7 @@ func TestExperts(t *testing.T) {
 	devicetest.Each(t, func(t *testing.T, b *devicetest.Bench) {
 		for _, s := range shapes {
 			for _, how := range routings[:3] {
-				for _, tile := range kernels.Tiles() {
+				for _, tile := range kernels.Tiles(b.Device.Caps()) {
 					if s.real && !b.Fast() {
 						continue
 					}
