@@ -36,10 +36,11 @@ type memory interface {
 // feeder is a backend that can choose the most probable token itself and go on
 // from it, without waiting for anybody to look at it.
 type feeder interface {
-	// feed appends the token first, and the most probable one after it, and so
-	// on. It shows each one that is not first to emit, which returns false to
-	// end. The tokens shown have been appended, except the last.
-	feed(ctx context.Context, m memory, length int, first int32, emit func(int32) bool) error
+	// feed appends the token first, then the most probable one after it, and so
+	// on until emit, which is shown each chosen token, returns false or limit
+	// tokens were chosen. It returns how many of the chosen tokens have been
+	// appended, all or all but the last, and the logits of what follows.
+	feed(ctx context.Context, m memory, first int32, limit int, logits []float32, emit func(int32) bool) (int, error)
 }
 
 // about describes a backend for those who measure it.

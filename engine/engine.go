@@ -10,6 +10,7 @@ import (
 
 	"weir/engine/checkpoint"
 	"weir/engine/cpu"
+	"weir/engine/device"
 )
 
 // Options are what a user may choose. The zero value is right for most.
@@ -34,6 +35,13 @@ type Options struct {
 	Chunk int
 	// CacheBytes bounds the prefix cache; zero is 1 GiB, negative turns it off.
 	CacheBytes int64
+	// Backend is what computes: "cpu", "cuda", "metal" or "auto"; empty is the
+	// processor.
+	Backend string
+	// Device, unless nil, computes instead, and is closed with the engine.
+	Device device.Device
+	// Progress is told how many bytes of the weights have been placed on a GPU.
+	Progress func(done, total int64)
 	// AnySize lets in a checkpoint of the same architecture with other
 	// dimensions than the pinned model's.
 	AnySize bool
@@ -88,12 +96,26 @@ func newEngine(file *checkpoint.Checkpoint, o Options) (*Engine, error) {
 		return nil, err
 	}
 	e.weights, e.kernels, e.dims.half = w, cpu.Best(), !o.Exact
-	if e.backend, err = newProcessor(&e.dims, w, o, e.chunk); err != nil {
+	if err := e.open(o); err != nil {
 		return nil, err
 	}
 	e.cache = newCache(int64(4*e.dims.vocab), cmp.Or(o.CacheBytes, defaultCache))
 	e.turn <- struct{}{}
 	return e, nil
+}
+
+// open chooses what computes.
+func (e *Engine) open(o Options) error {
+	g, err := openGPU(e.file, o)
+	if err != nil {
+		return err
+	}
+	if g != nil {
+		e.backend, e.chunk = g, g.m.Chunk()
+		return nil
+	}
+	e.backend, err = newProcessor(&e.dims, e.weights, o, e.chunk)
+	return err
 }
 
 // defaultCache holds some fifteen states of the real model, and their pages.

@@ -158,6 +158,9 @@ func (e *Engine) advance(ctx context.Context, s *Session, part []int32) error {
 
 // reply generates up to limit tokens.
 func (e *Engine) reply(ctx context.Context, s *Session, r *Request, limit int, res *Result, emit func(Token) bool) error {
+	if f, ok := e.backend.(feeder); ok && r.Allowed == nil && r.Sampling.plain() {
+		return e.follow(ctx, f, s, r, limit, res, emit)
+	}
 	m := newSampler(r.Sampling, e.kernels, e.dims.vocab, r.Prompt)
 	next := make([]int32, 1)
 	for {

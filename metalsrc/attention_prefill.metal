@@ -72,6 +72,7 @@ inline void qk_rows(
 }
 
 //@for S,T,D in bf16,bfloat,64 bf16,bfloat,256 f32,float,64 f32,float,256
+//@threads 128
 kernel void qk_rows_@S@_d@D@(
     device const @T@ *q [[buffer(0)]],
     device const @T@ *k [[buffer(1)]],
@@ -117,6 +118,9 @@ inline void attend_rows(
   const uint part = lane % 4u;
   const uint query = metal::min(row / group, n - 1u);
   const uint limit = step->pos + query;  // the last position that the row sees
+  // Rows behind the last are of any contents, NaN too: they must not get into
+  // the products with the diagonal matrix, which meet whole tiles.
+  const bool counts = row < n * group;
   const uint end = step->pos + metal::min((tile * 64u + 63u) / group, n - 1u) + 1u;
   const float scale = metal::rsqrt(float(D)) * 1.44269504f;
   const uint stride = args.kvHeads * D;
@@ -125,6 +129,7 @@ inline void attend_rows(
   values += kv * D;
   Tile o[D / 8u];
   Tile zero = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+#pragma unroll
   for (uint c = 0; c < D / 8u; c++) o[c] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   diagonal[lane] = 0.0f;
   diagonal[lane + 32u] = 0.0f;
@@ -132,23 +137,26 @@ inline void attend_rows(
 
   for (uint at = 0; at < end; at += 32u) {
     Tile s[4];
+#pragma unroll
     for (uint j = 0; j < 4u; j++) s[j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     for (uint c = 0; c < D; c += 8u) {
       Stored a;
       simdgroup_load(a, q + c, D);
+#pragma unroll
       for (uint j = 0; j < 4u; j++) {
         Stored b;
         simdgroup_load(b, keys + ulong(at + j * 8u) * stride + c, stride, ulong2(0, 0), true);
         simdgroup_multiply_accumulate(s[j], a, b, s[j]);
       }
     }
+#pragma unroll
     for (uint j = 0; j < 4u; j++) simdgroup_store(s[j], mine + j * 8u, 32);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     threadgroup float *mark = mine + (lane / 4u) * 32u + part;
     float v[8];
     float most = -1e30f;
     for (uint i = 0; i < 8u; i++) {
-      v[i] = at + part + 4u * i <= limit ? mark[4u * i] * scale : -1e30f;
+      v[i] = counts && at + part + 4u * i <= limit ? mark[4u * i] * scale : -1e30f;
       most = metal::max(most, v[i]);
     }
     most = metal::max(most, simd_shuffle_xor(most, 1));
@@ -170,11 +178,13 @@ inline void attend_rows(
     if (rescale) {
       Tile d;
       simdgroup_load(d, diagonal, 8);
+#pragma unroll
       for (uint c = 0; c < D / 8u; c++) simdgroup_multiply_accumulate(o[c], d, o[c], zero);
     }
     for (uint j = 0; j < 4u; j++) {
       Tile a;
       simdgroup_load(a, mine + j * 8u, 32);
+#pragma unroll
       for (uint c = 0; c < D / 8u; c++) {
         Stored b;
         simdgroup_load(b, values + ulong(at + j * 8u) * stride + c * 8u, stride);
@@ -188,6 +198,7 @@ inline void attend_rows(
   const uint head = kv * group + row % group;
   gate += ulong(query) * args.strideQ + head * 2u * D + D;
   x += ulong(query) * args.strideX + head * D;
+#pragma unroll
   for (uint c = 0; c < D / 8u; c += 4u) {
     for (uint j = 0; j < 4u; j++) simdgroup_store(o[c + j], mine + j * 8u, 32);
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -200,6 +211,7 @@ inline void attend_rows(
 }
 
 //@for S,T,D in bf16,bfloat,64 bf16,bfloat,256 f32,float,64 f32,float,256
+//@threads 256
 kernel void attend_rows_@S@_d@D@(
     device const bfloat *q [[buffer(0)]],
     device const bfloat *keys [[buffer(1)]],

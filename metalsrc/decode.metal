@@ -1,4 +1,4 @@
-//@use step act qmv
+//@use early step act qmv
 // One token: its row of the embedding, its rotation, and products of 4-bit and
 // 8-bit matrices with one float32 vector.
 
@@ -75,12 +75,7 @@ inline void strip_rows(thread uint *row, uint strip, uint rows) {
 // The sums over lanes and over the simdgroups that share a strip. Thread r < 4
 // of a strip's first simdgroup gets the product of row r.
 inline float gather_rows(thread const float *y, threadgroup float *part, uint parts, uint sg, uint lane) {
-  float mine = 0.0f;
-#pragma unroll
-  for (uint r = 0; r < 4u; r++) {
-    const float all = simd_sum(y[r]);
-    mine = lane == r ? all : mine;
-  }
+  float mine = sum_four(y, lane);
   if (parts > 1u) {
     if (lane < 4u) part[sg * 4u + lane] = mine;
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -93,7 +88,7 @@ inline float gather_rows(thread const float *y, threadgroup float *part, uint pa
 }
 
 // y = W x for the five below: what differs is how x is staged and what happens
-// to y. Threads 32*n, n a multiple of parts; grid ceil(rows / (4*n/parts));
+// to y. Threads 32*n, n a multiple of parts, at most 16, of the first 12; grid ceil(rows / (4*n/parts));
 // threadgroup(0) 128*(cols/32+1) bytes, threadgroup(1) cols/4 bytes.
 #define QMV_BEGIN                                             \
   TG_ARRAY(float, red, [32]);                                 \
@@ -106,7 +101,8 @@ inline float gather_rows(thread const float *y, threadgroup float *part, uint pa
   Strip<4> one, two;                                          \
   strip_rows(row, at.strip, args.rows);                       \
   strip_load<4, 1>(one, q, q, row, nb, at.first);             \
-  strip_load<4, 1>(two, q, q, row, nb, at.first + at.stride);
+  strip_load<4, 1>(two, q, q, row, nb, at.first + at.stride); \
+  inputs_ready();
 #define QMV_END                                                                                  \
   threadgroup_barrier(mem_flags::mem_threadgroup);                                               \
   strip_run<4, 1>(y, one, two, q, q, row, xs, sums, nb, at.first, at.stride);                    \
@@ -115,6 +111,8 @@ inline float gather_rows(thread const float *y, threadgroup float *part, uint pa
   if (lane >= 4u || out >= args.rows || sg % args.parts != 0u) return;
 
 // y = W (h*gain) / rms(h).
+//@early
+//@threads 384 2
 kernel void qmv4_norm_f32(
     device const uint *w [[buffer(0)]],
     device const bfloat *s [[buffer(1)]],
@@ -138,6 +136,8 @@ kernel void qmv4_norm_f32(
 }
 
 // y = W x.
+//@early
+//@threads 512
 kernel void qmv4_f32(
     device const uint *w [[buffer(0)]],
     device const bfloat *s [[buffer(1)]],
@@ -160,6 +160,8 @@ kernel void qmv4_f32(
 }
 
 // h += W x.
+//@early
+//@threads 512
 kernel void qmv4_add(
     device const uint *w [[buffer(0)]],
     device const bfloat *s [[buffer(1)]],
@@ -182,6 +184,8 @@ kernel void qmv4_add(
 }
 
 // h += W x, x = o / rms(o of the head) * gain * silu(z), gain [4*quads].
+//@early
+//@threads 512
 kernel void qmv4_delta_out_add(
     device const uint *w [[buffer(0)]],
     device const bfloat *s [[buffer(1)]],
@@ -225,6 +229,8 @@ struct Qmv8Args {
 };
 // y = W x, W of 8 bits, a row to a simdgroup. Grid ceil(rows/n) x 32*n threads;
 // threadgroup memory as above.
+//@early
+//@threads 128
 kernel void qmv8_f32(
     device const uint *w [[buffer(0)]],
     device const bfloat *s [[buffer(1)]],
@@ -243,6 +249,7 @@ kernel void qmv8_f32(
   const uint nb = args.cols / 32u, row = metal::min(tg * nsg + sg, args.rows - 1u);
   Octet t[4];
   octets_load(t, q, row, nb, lane);
+  inputs_ready();
   stage_plain(xs, sums, nb, x, tid, nsg * 32u);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const float y = octets_dot(t, q, row, nb, lane, xs);

@@ -1,4 +1,4 @@
-//@use step act
+//@use early step act
 // One token of the gated delta rule.
 //
 // proj holds, from the offsets of the arguments, the token's projections:
@@ -20,6 +20,8 @@ struct DeltaArgs {
 // Grid (value_dim/32, value_heads) x 256 threads.
 // Ring [4][channels], row of position p in slot p & 3; taps [4][channels], oldest
 // first; rate = exp(A_log), bias: [value_heads]; state [value_heads][key_dim][value_dim].
+//@early
+//@threads 256
 kernel void delta_step(
     device const float *proj [[buffer(0)]],
     device const float *taps [[buffer(1)]],
@@ -36,12 +38,12 @@ kernel void delta_step(
     uint lane [[thread_index_in_simdgroup]]) {
   TG_ARRAY(float, x, [288]); // q, k, and the 32 values
   TG_ARRAY(float4, sums, [128]);
-  const uint K = args.key_dim, V = args.value_dim, head = tg.y, pos = step[0].pos;
+  const uint K = args.key_dim, V = args.value_dim, head = tg.y;
   const uint each = args.value_heads / args.key_heads, key_head = head / each;
   const uint keys = args.key_heads * K, channels = 2u * keys + args.value_heads * V;
   const uint column = tid & 7u, first = tid >> 3;
 
-  // The state is asked for first: it is what takes long.
+  // The state is asked for first: it is what takes long, and the last token's.
   device float4 *s4 = (device float4 *)(state + (ulong)head * K * V + tg.x * 32u) + column;
   float4 s[4];
 #pragma unroll
@@ -50,6 +52,9 @@ kernel void delta_step(
     if (first + 32u * i < K) s[i] = s4[(first + 32u * i) * (V / 4u)];
   }
 
+  inputs_ready();
+
+  const uint pos = step[0].pos;
   for (uint j = tid; j < 2u * K + 32u; j += 256u) {
     const bool value = j >= 2u * K;
     const uint ch = value ? 2u * keys + head * V + tg.x * 32u + (j - 2u * K)

@@ -84,6 +84,7 @@ inline void delta_conv(
 }
 
 //@for S,T,D in bf16,bfloat,32 bf16,bfloat,64 bf16,bfloat,128 f32,float,32 f32,float,64 f32,float,128
+//@threads 128
 kernel void delta_conv_@S@_d@D@(
     device const @T@ *p [[buffer(0)]],
     device const float *ring [[buffer(1)]],
@@ -108,6 +109,7 @@ struct DeltaTailArgs {
 };
 
 //@for S,T in bf16,bfloat f32,float
+//@threads 256
 kernel void delta_tail_@S@(
     device const @T@ *p [[buffer(0)]],
     device const Step *step [[buffer(1)]],
@@ -164,6 +166,7 @@ inline void delta_gates(
 }
 
 //@for S,T in bf16,bfloat f32,float
+//@threads 256
 kernel void delta_gates_@S@(
     device const @T@ *a [[buffer(0)]],
     device const @T@ *b [[buffer(1)]],
@@ -226,6 +229,7 @@ inline void delta_inverse(threadgroup const float *m, uint j, float scale, devic
 inline float delta_decay(float4 to, float4 from) { return metal::exp((to.x - from.x) + (to.y - from.y)); }
 
 //@for D in 32 64 128
+//@threads 128
 kernel void delta_intra_d@D@(
     device const bfloat *q [[buffer(0)]],
     device const bfloat *k [[buffer(1)]],
@@ -261,7 +265,7 @@ kernel void delta_intra_d@D@(
 //@end
 
 // A simdgroup's part of delta_scan: columns column to column+7 of a value
-// head. mine is its scratch: two strips [8][64], and 8x8 for a diagonal.
+// head. mine is its scratch: three strips [8][64], and 8x8 for a diagonal.
 template <uint D>
 inline void delta_scan(
     device const bfloat *q, device const bfloat *k, device const bfloat *v, device const float4 *gates,
@@ -269,7 +273,10 @@ inline void delta_scan(
     device float *o, constant DeltaArgs &args, threadgroup float *mine, uint head, uint column, uint lane) {
   typedef simdgroup_matrix<float, 8, 8> Tile;
   typedef simdgroup_matrix<bfloat, 8, 8> Stored;
-  threadgroup float *xs = mine, *ys = mine + 512, *diagonal = mine + 1024;
+  threadgroup float *xs = mine;
+  threadgroup float *ys = mine + 512;
+  threadgroup float *zs = mine + 1024;
+  threadgroup float *diagonal = mine + 1536;
   const uint n = metal::min(args.rows, step->n);
   const uint keyHead = head / (args.valueHeads / args.keyHeads);
   q += ulong(keyHead) * args.padded * D;
@@ -282,25 +289,26 @@ inline void delta_scan(
   o += head * D + column;
   Tile s[D / 8u];
   Tile zero = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+#pragma unroll
   for (uint c = 0; c < D / 8u; c++) simdgroup_load(s[c], state + c * 8u * D, D, ulong2(0, 0), true);
   diagonal[lane] = 0.0f;
   diagonal[lane + 32u] = 0.0f;
   threadgroup_barrier(mem_flags::mem_threadgroup);
 
   for (uint first = 0; first < n; first += 64u) {
-    Tile x[8], y[8];
-    for (uint t = 0; t < 8u; t++) {  // S'k' and S'q'
-      x[t] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-      y[t] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    for (uint t = 0; t < 64u; t += 8u) {  // S'k' and S'q'
+      Tile x = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+      Tile y = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+#pragma unroll
       for (uint c = 0; c < D / 8u; c++) {
         Stored b;
-        simdgroup_load(b, k + ulong(first + t * 8u) * D + c * 8u, D, ulong2(0, 0), true);
-        simdgroup_multiply_accumulate(x[t], s[c], b, x[t]);
-        simdgroup_load(b, q + ulong(first + t * 8u) * D + c * 8u, D, ulong2(0, 0), true);
-        simdgroup_multiply_accumulate(y[t], s[c], b, y[t]);
+        simdgroup_load(b, k + ulong(first + t) * D + c * 8u, D, ulong2(0, 0), true);
+        simdgroup_multiply_accumulate(x, s[c], b, x);
+        simdgroup_load(b, q + ulong(first + t) * D + c * 8u, D, ulong2(0, 0), true);
+        simdgroup_multiply_accumulate(y, s[c], b, y);
       }
-      simdgroup_store(x[t], xs + t * 8u, 64);
-      simdgroup_store(y[t], ys + t * 8u, 64);
+      simdgroup_store(x, xs + t, 64);
+      simdgroup_store(y, ys + t, 64);
     }
     const float4 last = gates[first + 63u];
     if (lane < 8u) diagonal[lane * 9u] = metal::exp(last.x + last.y);
@@ -313,47 +321,52 @@ inline void delta_scan(
       ys[c * 64u + r] *= keep;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    Tile z[8];  // V', transposed
-    for (uint t = 0; t < 8u; t++) {
-      simdgroup_load(x[t], xs + t * 8u, 64);
-      simdgroup_load(y[t], ys + t * 8u, 64);
-      z[t] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-      for (uint j = 0; j <= t; j++) {
-        Tile b;
-        simdgroup_load(b, inverse + ulong(first + t * 8u) * 64u + j * 8u, 64, ulong2(0, 0), true);
-        simdgroup_multiply_accumulate(z[t], x[j], b, z[t]);
+    for (uint t = 0; t < 64u; t += 8u) {  // V', transposed
+      Tile z = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+      for (uint j = 0; j <= t; j += 8u) {
+        Tile x, b;
+        simdgroup_load(x, xs + j, 64);
+        simdgroup_load(b, inverse + ulong(first + t) * 64u + j, 64, ulong2(0, 0), true);
+        simdgroup_multiply_accumulate(z, x, b, z);
       }
-      for (uint j = 0; j <= t; j++) {
-        Tile b;
-        simdgroup_load(b, scores + ulong(first + t * 8u) * 64u + j * 8u, 64, ulong2(0, 0), true);
-        simdgroup_multiply_accumulate(y[t], z[j], b, y[t]);
-      }
+      simdgroup_store(z, zs + t, 64);
     }
-    threadgroup_barrier(mem_flags::mem_threadgroup);  // all have read xs and ys
-    for (uint t = 0; t < 8u; t++) {
-      simdgroup_store(z[t], xs + t * 8u, 64);
-      simdgroup_store(y[t], ys + t * 8u, 64);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint t = 0; t < 64u; t += 8u) {
+      Tile y;
+      simdgroup_load(y, ys + t, 64);
+      for (uint j = 0; j <= t; j += 8u) {
+        Tile z, b;
+        simdgroup_load(z, zs + j, 64);
+        simdgroup_load(b, scores + ulong(first + t) * 64u + j, 64, ulong2(0, 0), true);
+        simdgroup_multiply_accumulate(y, z, b, y);
+      }
+      simdgroup_store(y, xs + t, 64);  // which nobody needs any more
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint i = lane; i < 512u; i += 32u) {
       const uint r = i / 8u, c = i % 8u;
-      xs[c * 64u + r] *= delta_decay(last, gates[first + r]);
-      if (first + r < n) o[ulong(first + r) * (args.valueHeads * D) + c] = ys[c * 64u + r];
+      zs[c * 64u + r] *= delta_decay(last, gates[first + r]);
+      if (first + r < n) o[ulong(first + r) * (args.valueHeads * D) + c] = xs[c * 64u + r];
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint t = 0; t < 8u; t++) simdgroup_load(z[t], xs + t * 8u, 64);
     Tile d;
     simdgroup_load(d, diagonal, 8);
-    for (uint c = 0; c < D / 8u; c++) {
-      simdgroup_multiply_accumulate(s[c], d, s[c], zero);
-      for (uint t = 0; t < 8u; t++) {
+#pragma unroll
+    for (uint c = 0; c < D / 8u; c++) simdgroup_multiply_accumulate(s[c], d, s[c], zero);
+    for (uint t = 0; t < 64u; t += 8u) {
+      Tile z;
+      simdgroup_load(z, zs + t, 64);
+#pragma unroll
+      for (uint c = 0; c < D / 8u; c++) {
         Stored b;
-        simdgroup_load(b, k + ulong(first + t * 8u) * D + c * 8u, D);
-        simdgroup_multiply_accumulate(s[c], z[t], b, s[c]);
+        simdgroup_load(b, k + ulong(first + t) * D + c * 8u, D);
+        simdgroup_multiply_accumulate(s[c], z, b, s[c]);
       }
     }
-    threadgroup_barrier(mem_flags::mem_threadgroup);  // xs, ys and the diagonal are free again
+    threadgroup_barrier(mem_flags::mem_threadgroup);  // the scratch is free again
   }
+#pragma unroll
   for (uint c = 0; c < D / 8u; c++) simdgroup_store(s[c], state + c * 8u * D, D, ulong2(0, 0), true);
 }
 
@@ -364,8 +377,9 @@ inline void delta_scan(
 // simdgroups, and the scratch for scaling by row is its own. The barriers are
 // the threadgroup's all the same: they keep the simdgroups together, so that
 // one of them fetches what the others then find in the cache.
-// Grid: (dim/32, valueHeads), threads 128; 18 KiB. o is float [rows][valueHeads*dim].
+// Grid: (dim/32, valueHeads), threads 128; 25 KiB. o is float [rows][valueHeads*dim].
 //@for D in 32 64 128
+//@threads 128
 kernel void delta_scan_d@D@(
     device const bfloat *q [[buffer(0)]],
     device const bfloat *k [[buffer(1)]],
@@ -380,8 +394,8 @@ kernel void delta_scan_d@D@(
     uint3 tg [[threadgroup_position_in_grid]],
     uint sg [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-  TG_ARRAY(float, scratch, [4 * (1024 + 64)]);
-  delta_scan<@D@u>(q, k, v, gates, inverse, scores, step, state, o, args, scratch + sg * 1088u, tg.y, tg.x * 32u + sg * 8u, lane);
+  TG_ARRAY(float, scratch, [4 * 1600]);
+  delta_scan<@D@u>(q, k, v, gates, inverse, scores, step, state, o, args, scratch + sg * 1600u, tg.y, tg.x * 32u + sg * 8u, lane);
 }
 //@end
 
@@ -412,6 +426,7 @@ inline void delta_norm(
 }
 
 //@for S,T,D in bf16,bfloat,32 bf16,bfloat,64 bf16,bfloat,128 f32,float,32 f32,float,64 f32,float,128
+//@threads 128
 kernel void delta_norm_@S@_d@D@(
     device const float *o [[buffer(0)]],
     device const @T@ *z [[buffer(1)]],

@@ -86,8 +86,8 @@ inline void skinny(
 #pragma unroll
   for (uint r = 0; r < uint(M); r++)
     if (r == lane && r < a.m) {
-      Put::put(out, r, first, s.sum[0][r], s.sum[1][r]);
-      Put::put(out, r, first + 2u, s.sum[2][r], s.sum[3][r]);
+      Put::put(out, Put::row(out, r), first, s.sum[0][r], s.sum[1][r]);
+      Put::put(out, Put::row(out, r), first + 2u, s.sum[2][r], s.sum[3][r]);
     }
 }
 
@@ -141,6 +141,6 @@ kernel void qskinny_swiglu_m@M@(
   out.n = args.n;
 #pragma unroll
   for (uint r = 0; r < @M@u; r++)
-    if (r == lane && r < args.m) PutSwiGLU::pair(out, r, first, s.sum[0][r], s.sum[2][r], s.sum[1][r], s.sum[3][r]);
+    if (r == lane && r < args.m) PutSwiGLU::pair(out, PutSwiGLU::row(out, r), first, s.sum[0][r], s.sum[2][r], s.sum[1][r], s.sum[3][r]);
 }
 //@end

@@ -26,7 +26,7 @@ func Dependencies(s *Stream, kernel func(string) (msl.Kernel, bool)) ([][]int, e
 			}
 			for _, u := range list {
 				deps[i] = u.meets(deps[i], h.writes)
-				if u.write {
+				if u.write { // only then the many readers of weights count
 					deps[i] = u.meets(deps[i], h.reads)
 				}
 			}
@@ -71,10 +71,10 @@ func Reduce(deps [][]int) [][]int {
 	return out
 }
 
-// meets adds the commands of the uses that share a byte with u.
+// meets adds the commands of the uses that conflict with u.
 func (u use) meets(to []int, others []use) []int {
 	for _, o := range others {
-		if o.cmd != u.cmd && u.from < o.to && o.from < u.to {
+		if u.conflicts(o) {
 			to = append(to, o.cmd)
 		}
 	}

@@ -77,7 +77,15 @@ type Run interface {
 
 // Profiler is a device that can time each command of a stream by itself.
 type Profiler interface {
-	Profile(s *Stream, rounds int) ([]time.Duration, error)
+	// ProfileCold plays the commands in order, rounds times, and returns the
+	// median time of each. Before each one the device's cache is emptied.
+	ProfileCold(s *Stream, rounds int) ([]time.Duration, error)
+}
+
+// Meter is a device that can tell how fast its memory is.
+type Meter interface {
+	// Bandwidth copies n bytes, and counts bytes read and written a second.
+	Bandwidth(n int64, rounds int) (float64, error)
 }
 
 // Caps are the properties of a device that plans depend on.

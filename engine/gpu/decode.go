@@ -90,8 +90,11 @@ func (t *token) attend(l *layer, slot int) {
 	queries := c.NumHeads * c.HeadDim
 	proj, x := numbers(t.b.proj, 0, at.width, 4), numbers(t.b.x, 0, queries, 4)
 	t.plan.add(kernels.QmvNorm(a.in, t.h(), l.inNorm, proj, t.eps, t.units), product(a.in, 1))
-	t.plan.add(kernels.AttendSplit(TODO), Cost{})
-	_ = slot
+	shape, parts, stats := t.attention(), device.Whole(t.b.part), device.Whole(t.b.stats)
+	t.plan.add(shape.AttendSplit(proj, a.qNorm, a.kNorm, t.rope(), device.Whole(t.state.step),
+		device.Whole(t.state.key[slot]), device.Whole(t.state.value[slot]), parts, stats, t.parts),
+		Cost{Bytes: 2 * float64(t.state.length+1) * float64(t.rowBytes()), Flops: 4 * float64(queries) * float64(t.state.length+1)})
+	t.plan.add(shape.AttendCombine(parts, stats, proj, x, t.parts), Cost{Bytes: float64(t.parts * queries * 4)})
 	t.plan.add(kernels.QmvAdd(a.out, x, t.h(), t.units), product(a.out, 1))
 }
 
@@ -109,19 +112,29 @@ func (t *token) experts(l *layer) {
 		product(w.down, 1).times(float64(K)).and(product(w.sDown, 1)))
 }
 
-// maxParts bounds the pieces of the past.
-const maxParts = 256
-
-// partsOf is how many pieces a past of n positions is cut into: few for short
-// ones, since each costs a launch's fixed part, and as many for long ones as
-// fill the device. Steps of lengths with the same number share a recording.
-func (m *Model) partsOf(n int) int {
-	parts := 4
-	for parts < maxParts && parts*64 < n && parts*m.c.NumKVHeads < 4*m.dev.Caps().Units {
-		parts *= 2
+func (m *Model) attention() kernels.Attention {
+	return kernels.Attention{
+		Heads: m.c.NumHeads, KVHeads: m.c.NumKVHeads, HeadDim: m.c.HeadDim, Rotary: m.c.RotaryDim, Eps: float32(m.c.RMSEps),
+		Caps: m.dev.Caps(),
 	}
-	return parts
 }
+
+// shortest is the length up to which all steps share one recording.
+const shortest = 256
+
+// partsOf is how many pieces a past of n positions is cut into. Steps of
+// lengths with the same number share a recording, so it changes only where the
+// length doubles.
+func (m *Model) partsOf(n int) int {
+	most := shortest
+	for most < n {
+		most *= 2
+	}
+	return m.attention().Splits(most, m.dev.Caps().Units)
+}
+
+// maxParts bounds partsOf.
+func (m *Model) maxParts() int { return m.partsOf(m.c.MaxPositions) }
 
 // stepProgram is the recorded step for the state's length and a little more.
 func (m *Model) stepProgram(s *State) (device.Program, error) {

@@ -97,6 +97,19 @@ func (m *Model) Chunk() int { return m.chunk }
 // Device is what the model runs on.
 func (m *Model) Device() device.Device { return m.dev }
 
+// CopyRate is how fast the device copies memory, GB read and written a second;
+// zero where it cannot tell.
+func (m *Model) CopyRate() (float64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	meter, ok := m.dev.(device.Meter)
+	if !ok {
+		return 0, nil
+	}
+	rate, err := meter.Bandwidth(1<<30, 5)
+	return rate / 1e9, err
+}
+
 // play runs a stream once and waits for it.
 func (m *Model) play(s *device.Stream) error {
 	p, err := m.dev.Compile(s)

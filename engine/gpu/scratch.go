@@ -63,7 +63,7 @@ func (m *Model) sizes(s *scratch) []struct {
 	width := max(deltaColumns(c).width, attentionColumns(c).width)
 	mixer := max(m.deltaShape(T).ScratchSize(), m.attendShape(T).ScratchSize())
 	tiles := 0
-	for _, t := range kernels.Tiles(m.dev.Caps()) {
+	for _, t := range kernels.Tiles() {
 		tiles = max(tiles, kernels.Experts{Tile: t, M: T, K: K, Experts: c.NumExperts}.MaxTiles())
 	}
 	return []struct {
@@ -76,7 +76,7 @@ func (m *Model) sizes(s *scratch) []struct {
 		{&s.counts, 4 * c.NumExperts}, {&s.slots, 4 * T * K}, {&s.tiles, 16 * tiles},
 		{&s.act, 2 * T * K * c.ExpertWidth}, {&s.y, 2 * T * K * H}, {&s.sharedAct, 2 * T * c.SharedWidth}, {&s.shared, 2 * T * H},
 		{&s.one.h, 4 * H}, {&s.one.proj, 4 * width}, {&s.one.x, 4 * max(values, queries)}, {&s.one.rope, 8 * pairs},
-		{&s.one.part, 4 * c.NumHeads * maxParts * c.HeadDim}, {&s.one.stats, 8 * c.NumHeads * maxParts},
+		{&s.one.part, 4 * c.NumHeads * m.maxParts() * c.HeadDim}, {&s.one.stats, 8 * c.NumHeads * m.maxParts()},
 		{&s.one.route, 4 * c.NumExperts}, {&s.one.share, 4}, {&s.one.act, 4 * K * c.ExpertWidth}, {&s.one.sAct, 4 * c.SharedWidth},
 		{&s.one.pick, 4 * K}, {&s.one.weight, 4 * K},
 		{&s.ropeHigh, 4 * 512 * pairs * 2}, {&s.ropeLow, 4 * 512 * pairs * 2},

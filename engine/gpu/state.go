@@ -106,6 +106,14 @@ func (s *State) Clone() (*State, error) {
 	return c, nil
 }
 
+// reserve makes room for n positions without keeping what is there.
+func (s *State) reserve(n int) error {
+	length := s.length
+	s.length = 0
+	defer func() { s.length = length }()
+	return s.take(s, n)
+}
+
 // take makes room for n positions and copies those of from.
 func (s *State) take(from *State, n int) error {
 	m := s.m

@@ -24,6 +24,18 @@ func (s AttendShape) padded() int { return piecesOf(s.Rows, 128) * 128 }
 // ScratchSize is the size of AttendInput.Q in bytes.
 func (s AttendShape) ScratchSize() int64 { return int64(s.padded()) * int64(s.Heads*s.Dim) * 2 }
 
+// SharedSize is how much threadgroup memory the attention wants, beside what
+// its kernel declares itself.
+func (s AttendShape) SharedSize() int {
+	switch {
+	case !s.Matrix:
+		return 0
+	case s.Dim == 64:
+		return (128 + 4*32) * s.Dim * 2
+	}
+	return (128 + 4*64) * s.Dim * 2
+}
+
 // AttendInput is what the mixer of an attention layer reads and writes.
 type AttendInput struct {
 	QGate        MixerRows  // for each head Dim of q, then Dim of gate
@@ -69,10 +81,16 @@ func (s AttendShape) QKRows(in AttendInput) device.Command {
 
 // AttendRows is the attention itself.
 func (s AttendShape) AttendRows(in AttendInput) device.Command {
-	return device.Command{
+	c := device.Command{
 		Kernel:  fmt.Sprintf("attend_rows%s_d%d", in.QGate.suffix(), s.Dim),
 		Groups:  [3]int{piecesOf(s.Rows*s.Heads/s.KVHeads, 64), s.KVHeads, 1},
 		Threads: [3]int{256, 1, 1},
 		Args:    []device.Arg{in.Q, in.Keys, in.Values, in.QGate.Arg, in.Step, in.X, s.args(in)},
 	}
+	if s.Matrix {
+		c.Kernel = fmt.Sprintf("attend_rows_mma%s_d%d", in.QGate.suffix(), s.Dim)
+		c.Groups = [3]int{s.KVHeads, piecesOf(s.Rows*s.Heads/s.KVHeads, 128), 1}
+		c.Shared = []int{s.SharedSize()}
+	}
+	return c
 }

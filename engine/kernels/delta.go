@@ -130,24 +130,47 @@ func (s DeltaShape) DeltaGates(in DeltaInput, tmp DeltaScratch) device.Command {
 	}
 }
 
+// pitch is the length of a row of keys in threadgroup memory.
+func (s DeltaShape) pitch() int { return max(s.Dim, 64) }
+
+// SharedSize is the most threadgroup memory that a launch wants, beside what its
+// kernel declares itself.
+func (s DeltaShape) SharedSize() int {
+	if !s.Matrix {
+		return 0
+	}
+	return 2 * deltaChunk * (2*s.pitch() + 5*64) * 2
+}
+
 // DeltaIntra is what each chunk is by itself, without the state.
 func (s DeltaShape) DeltaIntra(tmp DeltaScratch) device.Command {
-	return device.Command{
+	c := device.Command{
 		Kernel:  fmt.Sprintf("delta_intra_d%d", s.Dim),
 		Groups:  [3]int{s.Padded() / deltaChunk, s.ValueHeads, 1},
 		Threads: [3]int{128, 1, 1},
 		Args:    []device.Arg{tmp.Q, tmp.K, tmp.Gates, tmp.Inverse, tmp.Scores, s.args(0)},
 	}
+	if s.Matrix {
+		c.Kernel = fmt.Sprintf("delta_intra_mma_d%d", s.Dim)
+		c.Shared = []int{2 * deltaChunk * s.pitch() * 2}
+	}
+	return c
 }
 
 // DeltaScan takes the state through the chunks.
 func (s DeltaShape) DeltaScan(in DeltaInput, tmp DeltaScratch) device.Command {
-	return device.Command{
+	c := device.Command{
 		Kernel:  fmt.Sprintf("delta_scan_d%d", s.Dim),
 		Groups:  [3]int{s.Dim / 32, s.ValueHeads, 1},
 		Threads: [3]int{128, 1, 1},
 		Args:    []device.Arg{tmp.Q, tmp.K, tmp.V, tmp.Gates, tmp.Inverse, tmp.Scores, in.Step, in.State, tmp.Out, s.args(0)},
 	}
+	if s.Matrix {
+		c.Kernel = fmt.Sprintf("delta_scan_mma_d%d", s.Dim)
+		c.Threads = [3]int{64, 1, 1}
+		c.Shared = []int{s.SharedSize()}
+	}
+	return c
 }
 
 type deltaNormArgs struct {

@@ -4,8 +4,8 @@ import "weir/engine/device"
 
 // MixerRows are rows of numbers on a device, as the projections before a mixer
 // leave them: Stride elements from row to row, float32 or else bfloat16. Arg
-// begins at the first column that is meant. Arg and rows begin at multiples of
-// four elements.
+// begins at the first column that is meant. Arg begins at a
+// multiple of 16 bytes, each row at one of four elements.
 type MixerRows struct {
 	Arg     device.Arg
 	Stride  int

@@ -32,8 +32,7 @@ type qmvArgs struct {
 // QmvNorm is y = m * (h * gain) / rms(h). gain is bfloat16. units is
 // [device.Caps.Units].
 func QmvNorm(m Matrix, h, gain, y device.Arg, eps float32, units int) device.Command {
-	c := qmv("qmv4_norm_f32", m, units, 0, eps, h, gain, y)
-	return c
+	return qmv("qmv4_norm_f32", m, units, 0, eps, h, gain, y)
 }
 
 // Qmv is y = m * x, for 4 and 8 bits.
@@ -60,17 +59,22 @@ func QmvDeltaOut(m Matrix, o, z, gain, h device.Arg, headDim int, eps float32, u
 }
 
 // qmv chooses the shape of a product's launch. A matrix that gives each unit
-// some sixteen strips of 4 rows takes a strip to a simdgroup. Narrower ones
-// are cut along the columns, a pass to a simdgroup as far as four go, in large
-// threadgroups: each has to stage all of x.
+// some sixteen strips of 4 rows takes a strip to a simdgroup, in threadgroups
+// such that two on each unit are nearly all. Narrower ones are cut along the
+// columns, a pass to a simdgroup as far as four go, in large threadgroups: each
+// has to stage all of x.
 func qmv(kernel string, m Matrix, units, quads int, eps float32, args ...device.Arg) device.Command {
-	parts, simdgroups := 1, 8
-	if strips := (m.Rows + 3) / 4; strips < 16*max(units, 1) {
+	strips, units := (m.Rows+3)/4, max(units, 1)
+	parts, simdgroups := 1, min(max((strips+2*units-1)/(2*units), 8), 12)
+	if strips < 16*units {
 		passes := (m.Cols + 1023) / 1024
 		for parts < 4 && parts < passes {
 			parts *= 2
 		}
 		simdgroups = 16
+		if kernel == "qmv4_norm_f32" { // compiled for 12 at most
+			simdgroups = 8
+		}
 	}
 	c := device.Command{
 		Kernel: kernel, Groups: line(m.Rows, 4*simdgroups/parts), Threads: threads(32 * simdgroups), Shared: staged(m.Cols),

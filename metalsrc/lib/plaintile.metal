@@ -51,7 +51,7 @@ struct PlainTile {
   static inline void finish(thread const Rows &rows, threadgroup float *mem, uint n0, uint tid, thread const Put &out) {
     for (uint i = tid; i < uint(BM * BN / 2); i += 128u) {
       const uint r = i / (BN / 2), c = i % (BN / 2) * 2u;
-      if (rows.first + r < rows.end) Put::put(out, rows.first + r, n0 + c, mem[r * BN + c], mem[r * BN + c + 1u]);
+      if (rows.first + r < rows.end) Put::put(out, Put::row(out, rows.first + r), n0 + c, mem[r * BN + c], mem[r * BN + c + 1u]);
     }
   }
   template <typename Rows>
@@ -59,7 +59,7 @@ struct PlainTile {
     for (uint i = tid; i < uint(BM * BN / 4); i += 128u) {
       const uint r = i / (BN / 4), c = i % (BN / 4) * 2u;
       threadgroup float *p = mem + r * BN + (c >> 3u) * 16u + (c & 7u);
-      if (rows.first + r < rows.end) PutSwiGLU::pair(out, rows.first + r, n0 + c, p[0], p[8], p[1], p[9]);
+      if (rows.first + r < rows.end) PutSwiGLU::pair(out, PutSwiGLU::row(out, rows.first + r), n0 + c, p[0], p[8], p[1], p[9]);
     }
   }
 };

@@ -58,25 +58,40 @@ struct SlotRows {
   static inline uint at(thread const SlotRows &s, uint r) { return s.slots[r] / s.per * s.stride; }
 };
 
+inline float silu(float x) { return x / (1.0f + metal::exp(-x)); }
+
+// Stores columns c and c + 1 of a row of n.
+inline void put_bf16(device bfloat *y, uint stride, uint n, uint c, float a, float b) {
+  if (c + 1u < n && stride % 2u == 0u) {
+    *(device uint *)y = pack_bf16(a, b);
+    return;
+  }
+  if (c < n) y[0] = bfloat(a);
+  if (c + 1u < n) y[1] = bfloat(b);
+}
+
 // ---- results -------------------------------------------------------------------
-// put() gets two neighbouring columns c and c+1 (c is even) of row r of C; pair()
-// those of gate and up. A result n odd has one column less.
+// row() is where row r of C begins in y; put() stores two neighbouring columns c
+// and c+1 of it (c is even), pair() those of gate and up. If rows begin at even
+// places both go in one store.
 struct PutBf16 {
   device bfloat *y;
   uint stride;
   uint n;
-  static inline void put(thread const PutBf16 &o, uint r, uint c, float a, float b) {
-    device bfloat *y = o.y + ulong(r) * o.stride + c;
-    if (c < o.n) y[0] = bfloat(a);
-    if (c + 1u < o.n) y[1] = bfloat(b);
-  }
+  static inline ulong row(thread const PutBf16 &o, uint r) { return ulong(r) * o.stride; }
+  static inline void put(thread const PutBf16 &o, ulong at, uint c, float a, float b) { put_bf16(o.y + at + c, o.stride, o.n, c, a, b); }
 };
 struct PutF32 {
   device float *y;
   uint stride;
   uint n;
-  static inline void put(thread const PutF32 &o, uint r, uint c, float a, float b) {
-    device float *y = o.y + ulong(r) * o.stride + c;
+  static inline ulong row(thread const PutF32 &o, uint r) { return ulong(r) * o.stride; }
+  static inline void put(thread const PutF32 &o, ulong at, uint c, float a, float b) {
+    device float *y = o.y + at + c;
+    if (c + 1u < o.n && o.stride % 2u == 0u) {
+      *(device float2 *)y = float2(a, b);
+      return;
+    }
     if (c < o.n) y[0] = a;
     if (c + 1u < o.n) y[1] = b;
   }
@@ -85,21 +100,24 @@ struct PutAdd {
   device float *y;
   uint stride;
   uint n;
-  static inline void put(thread const PutAdd &o, uint r, uint c, float a, float b) {
-    device float *y = o.y + ulong(r) * o.stride + c;
+  static inline ulong row(thread const PutAdd &o, uint r) { return ulong(r) * o.stride; }
+  static inline void put(thread const PutAdd &o, ulong at, uint c, float a, float b) {
+    device float *y = o.y + at + c;
+    if (c + 1u < o.n && o.stride % 2u == 0u) {
+      *(device float2 *)y = *(device float2 *)y + float2(a, b);
+      return;
+    }
     if (c < o.n) y[0] += a;
     if (c + 1u < o.n) y[1] += b;
   }
 };
-inline float silu(float x) { return x / (1.0f + metal::exp(-x)); }
 struct PutSwiGLU {
   device bfloat *y;
   uint stride;
   uint n;
-  static inline void pair(thread const PutSwiGLU &o, uint r, uint c, float g0, float u0, float g1, float u1) {
-    device bfloat *y = o.y + ulong(r) * o.stride + c;
-    if (c < o.n) y[0] = bfloat(silu(g0) * u0);
-    if (c + 1u < o.n) y[1] = bfloat(silu(g1) * u1);
+  static inline ulong row(thread const PutSwiGLU &o, uint r) { return ulong(r) * o.stride; }
+  static inline void pair(thread const PutSwiGLU &o, ulong at, uint c, float g0, float u0, float g1, float u1) {
+    put_bf16(o.y + at + c, o.stride, o.n, c, silu(g0) * u0, silu(g1) * u1);
   }
 };
 // Row r goes where its choice has its place.
@@ -108,11 +126,8 @@ struct PutSlots {
   uint stride;
   uint n;
   device const uint *slots;
-  static inline void put(thread const PutSlots &o, uint r, uint c, float a, float b) {
-    device bfloat *y = o.y + ulong(o.slots[r]) * o.stride + c;
-    if (c < o.n) y[0] = bfloat(a);
-    if (c + 1u < o.n) y[1] = bfloat(b);
-  }
+  static inline ulong row(thread const PutSlots &o, uint r) { return ulong(o.slots[r]) * o.stride; }
+  static inline void put(thread const PutSlots &o, ulong at, uint c, float a, float b) { put_bf16(o.y + at + c, o.stride, o.n, c, a, b); }
 };
 
 // ---- gate beside up --------------------------------------------------------------

@@ -66,8 +66,19 @@ inline void strip_load(thread Strip<R> &t, Quant q0, Quant q1, thread const uint
   }
 }
 
-inline float nibble_hi(uint w) { return as_type<float>((w & 0x00780000u) | 0x3f800000u); }
-inline float nibble_lo(uint w) { return as_type<float>((w & 0x00078000u) | 0x3f800000u); }
+// (w & mask) | 1.0. NVIDIA has it as one instruction, which its compiler does
+// not choose where both constants are immediate.
+inline float in_mantissa(uint w, uint mask) {
+#ifdef MSL_CUDA
+  uint r;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(r) : "r"(w), "r"(mask), "r"(0x3f800000u));
+  return as_type<float>(r);
+#else
+  return as_type<float>((w & mask) | 0x3f800000u);
+#endif
+}
+inline float nibble_hi(uint w) { return in_mantissa(w, 0x00780000u); }
+inline float nibble_lo(uint w) { return in_mantissa(w, 0x00078000u); }
 
 // acc + the sum of (1 + q/16) * x' over the 8 codes of a word, a and b as staged.
 inline float word_dot(uint w, float4 a, float4 b, float acc) {
@@ -121,6 +132,20 @@ inline void strip_run(
     }
     block += 2u * stride;
   }
+}
+
+// The sums over the simdgroup of four values, that of y[r] on the lanes l with
+// l & 3 == r.
+inline float sum_four(thread const float *y, uint lane) {
+  const bool odd = (lane & 1u) != 0u, high = (lane & 2u) != 0u;
+  float a = odd ? y[1] : y[0], b = odd ? y[3] : y[2];
+  a += simd_shuffle_xor(odd ? y[0] : y[1], (ushort)1);
+  b += simd_shuffle_xor(odd ? y[2] : y[3], (ushort)1);
+  float c = high ? b : a;
+  c += simd_shuffle_xor(high ? a : b, (ushort)2);
+#pragma unroll
+  for (uint d = 4; d < 32u; d <<= 1) c += simd_shuffle_xor(c, (ushort)d);
+  return c;
 }
 
 // Stages float4 number i of x, zero past the end. All lanes of the simdgroup

@@ -42,6 +42,7 @@ type Device struct {
 	staging staging
 	scratch *buffer // flushes the cache between timed launches
 	used    int64   // bytes allocated
+	late    error   // of calls that cannot return one
 	lost    atomic.Pointer[error]
 	closed  bool
 }
@@ -149,6 +150,9 @@ func (d *Device) enter() (leave func(), err error) {
 	return runtime.UnlockOSThread, nil
 }
 
+// gone says that nothing on the device is there any more.
+func (d *Device) gone() bool { return d.closed || d.lost.Load() != nil }
+
 // Caps are the properties of the GPU. Memory is what was free at Open.
 func (d *Device) Caps() device.Caps { return d.caps }
 
@@ -156,29 +160,40 @@ func (d *Device) Caps() device.Caps { return d.caps }
 func (d *Device) Kernel(name string) (msl.Kernel, bool) { return d.lib.kernel(name) }
 
 // Close ends the context; all its memory and programs are gone with it, whether
-// the device was lost or not.
+// the device was lost or not. Its error is what went wrong and was not told yet.
 func (d *Device) Close() error {
 	if d.closed {
 		return nil
 	}
+	wasLost := d.gone()
+	if !wasLost {
+		d.late = errors.Join(d.late, d.tidy())
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	d.closed = true
+	s := d.cu.ctxDestroy.call(d.ctx)
+	if wasLost {
+		return d.late // destroying reports the fault once more
+	}
+	return errors.Join(d.late, d.check("end the CUDA context", s))
+}
+
+// tidy waits for the GPU and gives back what the device itself has taken.
+func (d *Device) tidy() error {
 	leave, err := d.enter()
-	if err != nil { // lost: nothing of it can be dropped by itself
-		runtime.LockOSThread()
-		leave = runtime.UnlockOSThread
+	if err != nil {
+		return err
 	}
 	defer leave()
-	d.closed = true
-	if err == nil {
-		err = d.check("wait for the GPU", d.cu.streamSynchronize.call(d.stream))
-		for _, t := range d.staging.part {
-			if t.p != nil {
-				err = errors.Join(err, d.check("free memory of the host", d.cu.hostFree.call(uintptr(t.p))))
-			}
+	err = d.check("wait for the GPU", d.cu.streamSynchronize.call(d.stream))
+	if d.scratch != nil {
+		d.scratch.Free()
+	}
+	for _, t := range d.staging.part {
+		if t.p != nil {
+			err = errors.Join(err, d.check("free memory of the host", d.cu.hostFree.call(uintptr(t.p))))
 		}
 	}
-	s := d.cu.ctxDestroy.call(d.ctx)
-	if d.lost.Load() != nil {
-		return nil // whoever met the fault was told; destroying reports it once more
-	}
-	return errors.Join(err, d.check("end the CUDA context", s))
+	return err
 }

@@ -19,15 +19,17 @@
 // machine with a GPU runs them there; it needs neither Go nor a compiler, only
 // libcuda and libnvrtc:
 //
-//	CGO_ENABLED=0 go test -tags gpu -c -o /tmp/ ./metalsrc ./engine/device/cuda
-//	WEIR_DEVICE=cuda ./metalsrc.test -test.v
+//	CGO_ENABLED=0 go test -tags gpu -c -o /tmp/ ./metalsrc/... ./engine/device/cuda
 //	./cuda.test -test.v -test.run GPU -test.bench .
-//	WEIR_DEVICE=cuda WEIR_DEVICE_REPEATS=1 compute-sanitizer --tool memcheck ./metalsrc.test
-//	WEIR_DEVICE=cuda WEIR_DEVICE_REPEATS=1 compute-sanitizer --tool racecheck ./metalsrc.test
+//	WEIR_DEVICE=cuda ./decode.test -test.v
+//	WEIR_DEVICE=cuda WEIR_CUDA_WAY=overlap,width=1 ./decode.test -test.v
+//	WEIR_DEVICE=cuda WEIR_DEVICE_REPEATS=1 compute-sanitizer --tool memcheck ./decode.test
+//	WEIR_DEVICE=cuda WEIR_DEVICE_REPEATS=1 compute-sanitizer --tool racecheck ./decode.test
 //
 // WEIR_NVRTC names libnvrtc where it lies in no usual place. Without a GPU the
-// build tag nvrtc adds the test that compiles every unit and reports registers
-// and spills.
+// build tag nvrtc adds tests that compile every unit and report registers and
+// spills, and that fill a folder of compiled units (WEIR_CUDA_CACHE) to be carried
+// to a GPU.
 package cuda
 
 import "weir/metalsrc"

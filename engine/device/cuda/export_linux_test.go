@@ -15,5 +15,27 @@ func CompileUnit(nvrtc string, u metalsrc.Unit, arch int, overlap bool) (image [
 	if err != nil {
 		return nil, "", err
 	}
-	return c.build(u.Name, Source(u), append(compileOptions(target, overlap), "--ptxas-options=-v"))
+	text, err := Source(u)
+	if err != nil {
+		return nil, "", err
+	}
+	return c.build(u.Name, text, append(compileOptions(target, overlap), "--ptxas-options=-v"))
+}
+
+// FillCache compiles all units into a folder of compiled units.
+func FillCache(nvrtc, dir string, arch int, overlap bool) error {
+	c, err := loadCompiler(nvrtc, 99)
+	if err != nil {
+		return err
+	}
+	l, err := newLibrary(&Device{o: Options{Cache: dir}, rtc: c, arch: arch, overlap: overlap})
+	if err != nil {
+		return err
+	}
+	for _, u := range l.units {
+		if _, err := l.image(u); err != nil {
+			return err
+		}
+	}
+	return nil
 }

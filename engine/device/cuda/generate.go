@@ -2,29 +2,48 @@ package cuda
 
 import (
 	"fmt"
-	"io/fs"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"weir/metalsrc"
 	"weir/metalsrc/msl"
 )
 
-// bounds are what a line "//@threads N [M]" above a kernel promises: at most N
-// threads in a threadgroup, and room wanted for M threadgroups on a
-// multiprocessor. The compiler divides the registers by it.
-type bounds struct{ threads, groups int }
+// note is what lines in the comment above a kernel promise of it:
+//
+//	//@threads N [M]  at most N threads in a threadgroup, and room wanted for M
+//	                  threadgroups on a multiprocessor: the compiler divides the
+//	                  registers by it
+//	//@early          it waits itself for the launches that it depends on, by
+//	                  inputs_ready() of lib/early.metal
+type note struct {
+	threads, groups int
+	early           bool
+}
 
-func readBounds(text string) map[string]bounds {
-	re := regexp.MustCompile(`(?m)^//@threads (\d+)(?: (\d+))?[ \t]*\n(?:[ \t]*//[^\n]*\n)*kernel void (\w+)\(`)
-	out := map[string]bounds{}
-	for _, m := range re.FindAllStringSubmatch(text, -1) {
-		n, _ := strconv.Atoi(m[1]) // digits only; empty is zero
-		g, _ := strconv.Atoi(m[2])
-		out[m[3]] = bounds{n, g}
+// notes reads them, by kernel.
+func notes(text string) (map[string]note, error) {
+	out := map[string]note{}
+	var n note
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if name, ok := strings.CutPrefix(line, "kernel void "); ok {
+			name, _, _ = strings.Cut(name, "(")
+			out[name] = n
+		}
+		f := strings.Fields(line)
+		switch {
+		case !strings.HasPrefix(line, "//"):
+			n = note{}
+		case f[0] == "//@early":
+			n.early = true
+		case f[0] == "//@threads":
+			c, _ := fmt.Sscan(strings.Join(f[1:], " "), &n.threads, &n.groups) // one of them may be missing
+			if len(f) > 3 || c != len(f)-1 || c == 0 || n.threads < 32 || n.threads > 1024 {
+				return nil, fmt.Errorf("%q: want //@threads N [M]", line)
+			}
+		}
 	}
-	return out
+	return out, nil
 }
 
 // Source is the text of a unit as NVRTC and clang get it: attributes stripped,
@@ -33,8 +52,11 @@ func readBounds(text string) map[string]bounds {
 // argument an offset into dynamic shared memory. Memory that a kernel only
 // reads is promised to change under nobody's hand while it runs (__restrict__),
 // so a stream must not bind what a kernel writes to its const arguments too.
-func Source(u metalsrc.Unit) string {
-	limit := readBounds(u.Text)
+func Source(u metalsrc.Unit) (string, error) {
+	promised, err := notes(u.Text)
+	if err != nil {
+		return "", fmt.Errorf("unit %s: %w", u.Name, err)
+	}
 	var b strings.Builder
 	b.WriteString(msl.Strip(u.Text))
 	b.WriteString("\nextern __shared__ __align__(128) unsigned char msl_dyn[];\n")
@@ -47,17 +69,21 @@ func Source(u metalsrc.Unit) string {
 			}
 			call = append(call, c)
 		}
-		launch := ""
-		if l, ok := limit[k.Name]; ok {
-			launch = fmt.Sprintf("__launch_bounds__(%d) ", l.threads)
-			if l.groups > 0 {
-				launch = fmt.Sprintf("__launch_bounds__(%d, %d) ", l.threads, l.groups)
-			}
+		n := promised[k.Name]
+		launch, begin := "", "MSL_CUDA_BEGIN"
+		switch {
+		case n.groups > 0:
+			launch = fmt.Sprintf("__launch_bounds__(%d, %d) ", n.threads, n.groups)
+		case n.threads > 0:
+			launch = fmt.Sprintf("__launch_bounds__(%d) ", n.threads)
 		}
-		fmt.Fprintf(&b, "extern \"C\" __global__ void %smsl_k_%s(%s) {\n  MSL_CUDA_BUILTINS\n  MSL_CUDA_BEGIN\n  %s(%s);\n}\n",
-			launch, k.Name, strings.Join(params, ", "), k.Name, strings.Join(call, ", "))
+		if n.early {
+			begin = "" // the kernel does it itself
+		}
+		fmt.Fprintf(&b, "extern \"C\" __global__ void %smsl_k_%s(%s) {\n  MSL_CUDA_BUILTINS\n  %s\n  %s(%s);\n}\n",
+			launch, k.Name, strings.Join(params, ", "), begin, k.Name, strings.Join(call, ", "))
 	}
-	return b.String()
+	return b.String(), nil
 }
 
 // wrap is how the wrapper takes an argument, and how it passes it on.
@@ -109,12 +135,4 @@ func builtin(attr string) string {
 		return "nsg"
 	}
 	return "w32" // threads_per_simdgroup, the only other one that msl.Parse accepts
-}
-
-func fsRead(f fs.FS, name string) (string, error) {
-	b, err := fs.ReadFile(f, name)
-	if err != nil {
-		return "", fmt.Errorf("read the shim: %w", err)
-	}
-	return string(b), nil
 }

@@ -111,7 +111,11 @@ func (l *library) image(u metalsrc.Unit) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, options := Source(u), compileOptions(target, l.d.overlap)
+	text, err := Source(u)
+	if err != nil {
+		return nil, err
+	}
+	options := compileOptions(target, l.d.overlap)
 	key, err := l.cache.key(text, options, c.major, c.minor)
 	if err != nil {
 		return nil, err

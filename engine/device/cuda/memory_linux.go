@@ -26,21 +26,32 @@ func (b *buffer) Bytes() []byte { return b.host }
 // Free gives the memory back, after everything that was started. A second call
 // does nothing; with a lost or closed device the memory is gone already.
 func (b *buffer) Free() {
-	leave, err := b.d.enter()
-	if err != nil || b.at == 0 {
+	d := b.d
+	if b.at == 0 || d.gone() {
 		return
 	}
-	defer leave()
+	leave, err := d.enter()
+	if err == nil {
+		defer leave()
+		err = b.release()
+	}
+	if err != nil {
+		d.late = errors.Join(d.late, err)
+		return
+	}
+	b.at, b.host = 0, nil
+}
+
+func (b *buffer) release() error {
+	d := b.d
 	if b.host != nil {
-		b.host = nil
-		_ = b.d.check("free memory of the host", b.d.cu.hostFree.call(uintptr(b.at))) // as below: a fault is remembered
-		b.at = 0
-		return
+		return d.check("free memory of the host", d.cu.hostFree.call(uintptr(b.at)))
 	}
-	if b.d.check("free memory", b.d.cu.memFree.call(uintptr(b.at))) == nil {
-		b.d.used -= b.size
+	err := d.check("free memory", d.cu.memFree.call(uintptr(b.at)))
+	if err == nil {
+		d.used -= b.size
 	}
-	b.at = 0
+	return err
 }
 
 // Alloc returns zeroed memory of the GPU.

@@ -5,6 +5,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -179,11 +180,11 @@ type header struct{ name, text string }
 func headers() ([]header, error) {
 	var out []header
 	for _, name := range []string{"msl_common.h", "msl_cuda.h"} {
-		b, err := fsRead(metalsrc.Shim(), name)
+		b, err := fs.ReadFile(metalsrc.Shim(), name)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read the shim: %w", err)
 		}
-		out = append(out, header{name, b})
+		out = append(out, header{name, string(b)})
 	}
 	for _, name := range []string{"metal_stdlib", "metal_simdgroup", "metal_simdgroup_matrix", "metal_atomic", "metal_math", "metal_compute"} {
 		out = append(out, header{name, "#include \"msl_cuda.h\"\n"})

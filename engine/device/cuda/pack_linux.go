@@ -31,7 +31,7 @@ func (d *Device) pack(c *device.Command, held *[]device.Buffer) (*launch, error)
 		return nil, err
 	}
 	l := &launch{kernel: c.Kernel, f: f.h}
-	if err := l.shape(c, f); err != nil {
+	if err := errors.Join(l.shape(c, f), apart(c, k)); err != nil {
 		return nil, err
 	}
 	var at []int // of each parameter, in words
@@ -93,6 +93,26 @@ func (l *launch) shape(c *device.Command, f *function) error {
 	}
 	if n > f.threads {
 		return fmt.Errorf("%d threads: with %d registers each, or by its own limit, the kernel allows %d", n, f.Registers, f.threads)
+	}
+	return nil
+}
+
+// apart refuses a command that gives a kernel the same bytes to read only and to
+// write: compiled code takes for granted that nobody changes what it only reads.
+func apart(c *device.Command, k msl.Kernel) error {
+	for _, in := range k.Args {
+		if in.Kind != msl.Buffer && in.Kind != msl.Constant || in.Kind == msl.Buffer && !in.Const {
+			continue
+		}
+		for _, out := range k.Args {
+			if out.Kind != msl.Buffer || out.Const || in.Index >= len(c.Args) || out.Index >= len(c.Args) {
+				continue
+			}
+			a, b := c.Args[in.Index], c.Args[out.Index]
+			if a.Buf != nil && a.Buf == b.Buf && a.At < b.End() && b.At < a.End() {
+				return fmt.Errorf("buffer(%d) %s, which is only read, and buffer(%d) %s, which is written, overlap", in.Index, in.Name, out.Index, out.Name)
+			}
+		}
 	}
 	return nil
 }

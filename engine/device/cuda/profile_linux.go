@@ -103,14 +103,14 @@ func (d *Device) needScratch(n int64) error {
 
 // Bandwidth copies n bytes within the GPU's memory, rounds times, and returns
 // the bytes per second of the fastest, those read and those written counted.
-func (d *Device) Bandwidth(n int64, rounds int) (float64, error) {
+func (d *Device) Bandwidth(n int64, rounds int) (speed float64, err error) {
 	leave, err := d.enter()
 	if err != nil {
 		return 0, err
 	}
 	defer leave()
 	p := &program{d: d}
-	defer func() { _ = p.Close() }() // a failure shows in the next call
+	defer func() { err = errors.Join(err, p.Close()) }()
 	for range 2 {
 		b, err := d.Alloc(n)
 		if err != nil {

@@ -138,9 +138,12 @@ func (p *program) events() (events, error) {
 
 // Close drops the program, after its runs have ended.
 func (p *program) Close() error {
+	if p.d.gone() {
+		return nil // it went with the context
+	}
 	leave, err := p.d.enter()
 	if err != nil {
-		return nil // it went with the context
+		return err
 	}
 	defer leave()
 	err = p.d.check("wait for the GPU", p.d.cu.streamSynchronize.call(p.d.stream))

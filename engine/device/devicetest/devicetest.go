@@ -26,6 +26,17 @@ type Bench struct {
 // the test then has to itself, so it must not call t.Parallel.
 func Each(t *testing.T, test func(t *testing.T, b *Bench)) {
 	t.Helper()
+	each(t, false, test)
+}
+
+// EachMatrix is Each for kernels that want matrix units like NVIDIA's.
+func EachMatrix(t *testing.T, test func(t *testing.T, b *Bench)) {
+	t.Helper()
+	each(t, true, test)
+}
+
+func each(t *testing.T, matrix bool, test func(t *testing.T, b *Bench)) {
+	t.Helper()
 	if onGPU() {
 		t.Run("cuda", func(t *testing.T) {
 			withGPU(t, func(d device.Device) {
@@ -34,7 +45,7 @@ func Each(t *testing.T, test func(t *testing.T, b *Bench)) {
 		})
 		return
 	}
-	onEmulator(t, test)
+	onEmulator(t, matrix, test)
 }
 
 // Fast reports whether the device can do large shapes in reasonable time.

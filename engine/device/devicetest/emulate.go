@@ -8,7 +8,7 @@ import (
 
 // onEmulator runs a test with the checker, and shuffled without; and if it used
 // kernels that have a variant for Metal's tensor operations, that variant too.
-func onEmulator(t *testing.T, test func(t *testing.T, b *Bench)) {
+func onEmulator(t *testing.T, matrix bool, test func(t *testing.T, b *Bench)) {
 	t.Helper()
 	variants := false
 	on := func(name string, o emulator.Options) {
@@ -26,8 +26,8 @@ func onEmulator(t *testing.T, test func(t *testing.T, b *Bench)) {
 			variants = variants || d.HasVariant()
 		})
 	}
-	on("checked", emulator.Options{Check: true})
-	on("shuffled", emulator.Options{Seed: 7})
+	on("checked", emulator.Options{Check: true, Matrix: matrix})
+	on("shuffled", emulator.Options{Seed: 7, Matrix: matrix})
 	if variants {
 		on("tensor", emulator.Options{Check: true, Seed: 5, Tensor: true})
 	}

@@ -2,8 +2,11 @@ package devicetest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -29,7 +32,11 @@ func withGPU(t testing.TB, test func(device.Device)) {
 	gpu.Lock()
 	defer gpu.Unlock()
 	if gpu.d == nil {
-		d, err := cuda.Open(cuda.Options{NVRTC: os.Getenv("WEIR_NVRTC")})
+		o, err := gpuOptions(os.Getenv("WEIR_CUDA_WAY"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := cuda.Open(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,6 +52,30 @@ func withGPU(t testing.TB, test func(device.Device)) {
 		gpu.d = nil
 	}()
 	test(gpu.d)
+}
+
+// gpuOptions reads how to play: "stream", "overlap", "width=2", with commas between.
+func gpuOptions(way string) (cuda.Options, error) {
+	o := cuda.Options{NVRTC: os.Getenv("WEIR_NVRTC"), Cache: os.Getenv("WEIR_CUDA_CACHE")}
+	for word := range strings.SplitSeq(way, ",") {
+		key, value, _ := strings.Cut(word, "=")
+		var err error
+		switch key {
+		case "":
+		case "stream":
+			o.Launch = cuda.Stream
+		case "overlap":
+			o.Overlap = true
+		case "width":
+			o.Width, err = strconv.Atoi(value)
+		default:
+			err = errors.New("unknown word")
+		}
+		if err != nil {
+			return o, fmt.Errorf("WEIR_CUDA_WAY: %s: %w", word, err)
+		}
+	}
+	return o, nil
 }
 
 // canary is what lies behind each buffer on a GPU, and must survive.

@@ -66,24 +66,29 @@ func flags() []string {
 	}
 }
 
-// instrument are the flags of checked kernels.
+// instrument are the flags of checked kernels. Nothing is vectorized: what the
+// compiler would load together need not be aligned together.
 func instrument() []string {
 	return []string{
 		"-fsanitize=thread", "-fsanitize=alignment,shift,bounds,integer-divide-by-zero,float-cast-overflow",
-		"-fno-sanitize-recover=all",
+		"-fno-sanitize-recover=all", "-fno-tree-vectorize", "-fno-tree-slp-vectorize",
 	}
 }
 
 // build compiles a unit, unless that was done before, and loads it.
-func (c compiler) build(u metalsrc.Unit, check, tensor bool) (*library, error) {
+func (c compiler) build(u metalsrc.Unit, o Options) (*library, error) {
 	text := msl.Strip(u.Text) + msl.GenCPU(u.Kernels)
 	kernelFlags, runtimeFlags := flags(), flags()
-	if check {
+	if o.Check {
 		kernelFlags = append(append(kernelFlags, instrument()...), "-DMSL_CHECK")
 		runtimeFlags = append(runtimeFlags, "-DMSL_CHECK")
 	}
-	if tensor && strings.Contains(u.Text, variant) {
+	if o.Tensor && strings.Contains(u.Text, variant) {
 		kernelFlags = append(kernelFlags, "-D"+variant)
+	}
+	if o.Matrix {
+		room := fmt.Sprintf("-DMSL_TG_LIMIT=%d", matrixShared)
+		kernelFlags, runtimeFlags = append(kernelFlags, room), append(runtimeFlags, room)
 	}
 	shim, err := shimDigest()
 	if err != nil {

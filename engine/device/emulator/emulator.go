@@ -35,6 +35,10 @@ type Options struct {
 	Seed uint64
 	// Tensor builds the variant for Metal's tensor operations.
 	Tensor bool
+	// Matrix has the device say that it has matrix units like NVIDIA's, and as
+	// much threadgroup memory as go with them. What they do is emulated with
+	// shuffles.
+	Matrix bool
 	// Compiler is a C++ compiler; empty is the first found.
 	Compiler string
 	// Units replaces the engine's kernels, for the checker's own tests.
@@ -87,11 +91,18 @@ func Open(o Options) (*Device, error) {
 	return d, nil
 }
 
-// Caps are those of a GPU with the portable minimum.
+// matrixShared is the threadgroup memory of a launch on an H100 or H200.
+const matrixShared = 227 << 10
+
+// Caps are those of a GPU with the portable minimum, or as Options.Matrix says.
 func (d *Device) Caps() device.Caps {
+	shared := 32 << 10
+	if d.o.Matrix {
+		shared = matrixShared
+	}
 	return device.Caps{
-		Name: "emulator", Family: "emulator", Tensor: d.o.Tensor, Units: 1,
-		Memory: 8 << 30, MaxBuffer: 4 << 30, Shared: 32 << 10, HostShared: true,
+		Name: "emulator", Family: "emulator", Tensor: d.o.Tensor, Matrix: d.o.Matrix, Units: 1,
+		Memory: 8 << 30, MaxBuffer: 4 << 30, Shared: shared, HostShared: true,
 	}
 }
 
@@ -125,7 +136,7 @@ func (d *Device) load(s *device.Stream) (map[string]uintptr, error) {
 	libs := make([]*library, len(d.units))
 	for i := range missing {
 		g.Go(func() (err error) {
-			if libs[i], err = d.compiler.build(d.units[i], d.o.Check, d.o.Tensor); err != nil {
+			if libs[i], err = d.compiler.build(d.units[i], d.o); err != nil {
 				return fmt.Errorf("compile unit %s: %w", d.units[i].Name, err)
 			}
 			return nil

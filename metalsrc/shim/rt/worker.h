@@ -8,7 +8,10 @@ constexpr unsigned kMaxThreads = 1024;
 // same cache set.
 constexpr size_t kStack = 64 * 1024 + 9 * 64;
 constexpr uint64_t kCanary = 0x5afe57ac4b0770f1;  // at the far end of each stack
-constexpr size_t kTgLimit = 32 * 1024;            // threadgroup memory of Apple's GPUs
+#ifndef MSL_TG_LIMIT
+#define MSL_TG_LIMIT (32 * 1024)  // threadgroup memory of Apple's GPUs
+#endif
+constexpr size_t kTgLimit = MSL_TG_LIMIT;
 constexpr unsigned kMaxArrays = 64;               // threadgroup arrays of one kernel
 // A worker lies at a multiple of this, its stacks behind it, so that the stack
 // pointer of a fiber leads to its worker.

@@ -72,15 +72,12 @@ func unit(x []float64, scale float64) []float64 {
 func TestDeltaStep(t *testing.T) {
 	t.Parallel()
 	devicetest.Each(t, func(t *testing.T, b *devicetest.Bench) {
-		shapes := []kernels.Delta{
-			{KeyHeads: 2, ValueHeads: 4, KeyDim: 32, ValueDim: 32}, {KeyHeads: 1, ValueHeads: 2, KeyDim: 64, ValueDim: 64},
-			{KeyHeads: 1, ValueHeads: 2, KeyDim: 128, ValueDim: 128}, {KeyHeads: 2, ValueHeads: 2, KeyDim: 96, ValueDim: 32},
-		}
+		shapes := [][4]int{{2, 4, 32, 32}, {1, 2, 64, 64}, {1, 2, 128, 128}, {2, 2, 96, 32}}
 		if b.Fast() {
-			shapes = append(shapes, kernels.Delta{KeyHeads: 16, ValueHeads: 32, KeyDim: 128, ValueDim: 128})
+			shapes = append(shapes, [4]int{16, 32, 128, 128})
 		}
-		for _, d := range shapes {
-			testDeltaSteps(t, b, d)
+		for _, s := range shapes {
+			testDeltaSteps(t, b, kernels.Delta{KeyHeads: s[0], ValueHeads: s[1], KeyDim: s[2], ValueDim: s[3]})
 		}
 	})
 }

@@ -171,19 +171,33 @@ func TestAttendRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			devicetest.Each(t, func(t *testing.T, b *devicetest.Bench) {
-				if c.fast && !b.Fast() {
-					return
+			for _, matrix := range []bool{false, true} {
+				each := devicetest.Each
+				if matrix {
+					each = devicetest.EachMatrix
 				}
-				k := newAttendCase(c.s, c.n, c.pos, c.f32, c.scale)
-				got := k.run(b)
-				keys, values, q := k.place()
-				near(t, "keys", got.keys, keys, 1e-6, 1.0/256)
-				near(t, "values", got.values, values, 0, 0)
-				near(t, "q", got.q, q, 1e-6, 1.0/256)
-				// The very q and k that the device has; x is rounded to bfloat16.
-				near(t, "x", got.x, k.attend(got.keys, got.values, got.q), 2e-5, 1.0/256)
-			})
+				each(t, func(t *testing.T, b *devicetest.Bench) {
+					c.s.Matrix = matrix
+					if c.fast && !b.Fast() {
+						return
+					}
+					k := newAttendCase(c.s, c.n, c.pos, c.f32, c.scale)
+					got := k.run(b)
+					keys, values, q := k.place()
+					near(t, "keys", got.keys, keys, 1e-6, 1.0/256)
+					near(t, "values", got.values, values, 0, 0)
+					near(t, "q", got.q, q, 1e-6, 1.0/256)
+					// The very q and k that the device has; x is rounded to bfloat16, on
+					// matrix units the weights too.
+					x := k.attend(got.keys, got.values, got.q)
+					if matrix {
+						near(t, "x", got.x, x, 2e-2, 1.0/128)
+						drift(t, "x", got.x, x, 3e-3)
+					} else {
+						near(t, "x", got.x, x, 2e-5, 1.0/256)
+					}
+				})
+			}
 		})
 	}
 }

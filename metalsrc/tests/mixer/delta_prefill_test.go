@@ -17,6 +17,7 @@ type deltaCase struct {
 	f32         bool      // projections as float32
 	proj        []float64 // [rows][stride]: q k v, z, b, a
 	stride      int
+	b, a        int // columns
 	taps, ring  []float32
 	decay, dt   []float32
 	gain, state []float32
@@ -26,7 +27,8 @@ func newDeltaCase(s kernels.DeltaShape, n, pos int, f32 bool, decay float64) *de
 	r := rand.New(rand.NewPCG(uint64(s.Rows), uint64(s.Dim+n)))
 	c := &deltaCase{s: s, n: n, pos: pos, f32: f32}
 	ch, values := s.Channels(), s.ValueHeads*s.Dim
-	c.stride = (ch + values + 2*s.ValueHeads + 7) &^ 7
+	c.b, c.a = ch+values, ch+values+(s.ValueHeads+7)&^7
+	c.stride = c.a + (s.ValueHeads+7)&^7
 	c.proj = make([]float64, s.Rows*c.stride)
 	for i := range c.proj {
 		x := r.NormFloat64()
@@ -119,7 +121,7 @@ func (c *deltaCase) recur(y []float64) (x, o, state []float64) {
 		for h := range s.ValueHeads {
 			kh := h / (s.ValueHeads / s.KeyHeads)
 			q, k, v := y[kh*D:][:D], y[(s.KeyHeads+kh)*D:][:D], y[2*s.KeyHeads*D+h*D:][:D]
-			b, a := in[ch+values+h], in[ch+values+s.ValueHeads+h]
+			b, a := in[c.b+h], in[c.a+h]
 			keep := math.Exp(-float64(c.decay[h]) * math.Log1p(math.Exp(a+float64(c.dt[h]))))
 			out := o[t*values+h*D:][:D]
 			deltaStep(out, state[h*D*D:][:D*D], q, k, v, keep, sigmoid(b))
@@ -178,7 +180,7 @@ func (c *deltaCase) run(b *devicetest.Bench) deltaGot {
 	at := rowsOn(b, c.proj, c.stride, c.f32)
 	tmp := s.Scratch(devicetest.In(b, make([]uint8, s.ScratchSize())))
 	in := kernels.DeltaInput{
-		QKV: at(0), Z: at(ch), B: at(ch + values), A: at(ch + values + s.ValueHeads),
+		QKV: at(0), Z: at(ch), B: at(c.b), A: at(c.a),
 		Taps: devicetest.In(b, c.taps), Decay: devicetest.In(b, c.decay), Dt: devicetest.In(b, c.dt),
 		Gain: devicetest.In(b, c.gain), Eps: 1e-6,
 		Ring: devicetest.In(b, c.ring), State: devicetest.In(b, c.state),
@@ -229,24 +231,36 @@ func TestDelta(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			devicetest.Each(t, func(t *testing.T, b *devicetest.Bench) {
-				if c.fast && !b.Fast() {
-					return
+			for _, matrix := range []bool{false, true} {
+				each := devicetest.Each
+				if matrix {
+					each = devicetest.EachMatrix
 				}
-				k := newDeltaCase(c.s, c.n, c.pos, c.f32, c.decay)
-				got, y := k.run(b), k.conv()
-				near(t, "q, k, v", got.y, y, 1e-6, 1.0/256)
-				// The chunked form in float32 of the very q, k, v that the device has.
-				x, o, state := k.recur(got.y)
-				near(t, "o", got.o, o, 2e-5, 0)
-				near(t, "x", got.x, x, 2e-5, 1.0/256)
-				near(t, "state", got.state, state, 2e-5, 0)
-				near(t, "ring", got.ring, k.ringAfter(), 0, 0)
-				// And all of it against no rounding in between.
-				_, o, state = k.recur(y)
-				drift(t, "o beside exact q, k, v", got.o, o, 0.01)
-				drift(t, "state beside exact q, k, v", got.state, state, 0.01)
-			})
+				each(t, func(t *testing.T, b *devicetest.Bench) {
+					c.s.Matrix = matrix
+					if c.fast && !b.Fast() {
+						return
+					}
+					k := newDeltaCase(c.s, c.n, c.pos, c.f32, c.decay)
+					got, y := k.run(b), k.conv()
+					near(t, "q, k, v", got.y, y, 1e-6, 1.0/256)
+					// The chunked form of the very q, k, v that the device has: in float32,
+					// on matrix units with 16 bits of each number.
+					most := 2e-5
+					if matrix {
+						most = 2e-4
+					}
+					x, o, state := k.recur(got.y)
+					near(t, "o", got.o, o, most, 0)
+					near(t, "x", got.x, x, most, 1.0/256)
+					near(t, "state", got.state, state, most, 0)
+					near(t, "ring", got.ring, k.ringAfter(), 0, 0)
+					// And all of it against no rounding in between.
+					_, o, state = k.recur(y)
+					drift(t, "o beside exact q, k, v", got.o, o, 0.01)
+					drift(t, "state beside exact q, k, v", got.state, state, 0.01)
+				})
+			}
 		})
 	}
 }

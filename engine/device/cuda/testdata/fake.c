@@ -21,6 +21,7 @@ static struct {
   int devices, major, minor, version, rtc_major, compiled;
   int blocks, pinned, events, streams, contexts, graphs, execs, modules;
   int launched, overlapped, edges, programmatic;
+  int drops;  // failures of calls that drop something, or lead there
 } F;
 static char name_copy[64];
 
@@ -33,7 +34,8 @@ void fake_reset(void) {
   F.rtc_major = 13;
 }
 void fake_fail(int at, const char *name, int with) {
-  F.calls = 0;
+  F.calls = F.drops = 0;
+  F.sticky = 0;
   F.fail_at = at;
   F.fail_with = with;
   F.fail_name = 0;
@@ -49,7 +51,7 @@ void fake_set(const char *what, int64_t v) {
 int64_t fake_get(const char *what) {
 #define GET(N) if (!strcmp(what, #N)) return (int64_t)F.N;
   GET(calls) GET(used) GET(compiled) GET(blocks) GET(pinned) GET(events) GET(streams) GET(contexts) GET(graphs)
-  GET(execs) GET(modules) GET(launched) GET(overlapped) GET(edges) GET(programmatic)
+  GET(execs) GET(modules) GET(launched) GET(overlapped) GET(edges) GET(programmatic) GET(drops)
   return -1;
 }
 
@@ -59,6 +61,7 @@ static status enter(const char *name) {
   if (F.fail_name && strcmp(F.fail_name, name)) return OK;
   if (++F.calls != F.fail_at) return OK;
   if (lost(F.fail_with)) F.sticky = F.fail_with;
+  F.drops += strstr(name, "Free") || strstr(name, "Destroy") || strstr(name, "SetCurrent");
   return F.fail_with;
 }
 #define ENTER do { status s_ = enter(__func__); if (s_) return s_; } while (0)
@@ -124,7 +127,7 @@ status cuMemAlloc_v2(uint64_t *p, uint64_t n) {
     }
   return NOMEM;
 }
-status cuMemHostAlloc(void **p, uint64_t n, unsigned f) { INSIDE; (void)f; *p = malloc(n); memset(*p, 0xdd, n); F.pinned++; return OK; }
+status cuMemHostAlloc(void **p, uint64_t n, unsigned f) { INSIDE; (void)f; *p = malloc(n); memset(*p, 0xdd, n < 4096 ? n : 4096); F.pinned++; return OK; }
 status cuMemFreeHost(void *p) { INSIDE; free(p); F.pinned--; return OK; }
 
 // ---- the stream: a row of things to do ------------------------------------------------
@@ -170,7 +173,7 @@ static status run_until(event *e) {
     op *o = &queue[first++];
     switch (o->kind) {
       case FILL: memset(o->to, o->fill, o->n); break;
-      case COPY: memcpy(o->to, o->from, o->n); break;
+      case COPY: memcpy(o->to, o->from, o->n); now++; break;
       case MARK: if (o->e->alive) o->e->at = now; break;
       case PLAY: play_graph(o->g); break;
       case LAUNCH: play(&o->l); break;
@@ -220,7 +223,6 @@ status cuMemcpyDtoHAsync_v2(void *to, uint64_t from, uint64_t n, uintptr_t s) {
 status cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, uint64_t n, uintptr_t s) {
   INSIDE;
   if (!in_block((char *)from, n) || !in_block((char *)to, n) || !s) return INVALID;
-  now++;
   return push((op){.kind = COPY, .to = (char *)to, .from = (char *)from, .n = n});
 }
 status cuStreamCreate(uintptr_t *s, unsigned f) { INSIDE; (void)f; F.streams++; *s = 55; return OK; }
@@ -311,7 +313,7 @@ status cuGraphInstantiateWithFlags(graph **x, graph *g, uint64_t f) { INSIDE; (v
 status cuGraphUpload(graph *x, uintptr_t s) { INSIDE; return x && s ? OK : INVALID; }
 status cuGraphLaunch(graph *x, uintptr_t s) { INSIDE; if (!s) return INVALID; return push((op){.kind = PLAY, .g = x}); }
 status cuGraphExecDestroy(graph *x) { INSIDE; free(x); F.execs--; return OK; }
-status cuCtxDestroy_v2(uintptr_t c) {
+status cuCtxDestroy_v2(uintptr_t c) {  // never fails to end it
   F.contexts--;
   current = 0;
   return c == 77 ? F.sticky : HANDLE;
