@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"runtime"
 	"strconv"
@@ -45,7 +44,7 @@ func openGPU() (device.Device, error) {
 		}
 		return cuda.Open(o)
 	case "metal":
-		return metal.Open(metal.Options{Log: slog.Default()})
+		return metal.Open(metal.Options{})
 	default:
 		return nil, fmt.Errorf("WEIR_DEVICE is %q, and may be cuda or metal", k)
 	}
