@@ -63,7 +63,7 @@ func (m *Model) sizes(s *scratch) []struct {
 	width := max(deltaColumns(c).width, attentionColumns(c).width)
 	mixer := max(m.deltaShape(T).ScratchSize(), m.attendShape(T).ScratchSize())
 	tiles := 0
-	for _, t := range kernels.Tiles() {
+	for _, t := range kernels.Tiles(m.dev.Caps()) {
 		tiles = max(tiles, kernels.Experts{Tile: t, M: T, K: K, Experts: c.NumExperts}.MaxTiles())
 	}
 	return []struct {

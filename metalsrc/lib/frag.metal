@@ -16,7 +16,7 @@ inline FragMemory frag_memory(threadgroup const bfloat *p) {
 #ifdef __CUDACC_RTC__
   return uint(__cvta_generic_to_shared(p));
 #else
-  return uint(size_t((__attribute__((address_space(3))) const void *)p));
+  return uint((unsigned long)((__attribute__((address_space(3))) const void *)p));
 #endif
 }
 #else
