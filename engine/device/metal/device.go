@@ -39,6 +39,7 @@ type Device struct {
 	kernels   map[string]kernel
 	libs      []id // by unit
 	pipelines map[string]pipeline
+	states    []id // of all pipelines that were ever made
 	buffers   map[*buffer]bool
 	lost      atomic.Bool
 
@@ -78,7 +79,7 @@ func open(o *objects, system string, opt Options) (d *Device, err error) {
 	if err := o.pool(d.find); err != nil {
 		return nil, err
 	}
-	d.resident = newResidency(o, d.dev, d.queue)
+	o.scoped(func() { d.resident = newResidency(o, d.dev, d.queue) })
 	if err := d.chooseVariant(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -157,15 +158,18 @@ func (d *Device) Close() error {
 	for b := range d.buffers {
 		b.Free()
 	}
-	for _, p := range d.pipelines {
-		d.o.release(p.state)
-	}
-	for _, l := range d.libs {
-		d.o.release(l)
-	}
 	d.resident.close()
-	d.o.release(d.queue)
-	d.o.release(d.dev)
-	d.pipelines, d.libs, d.queue, d.dev = nil, nil, 0, 0
+	d.o.scoped(func() {
+		for _, s := range d.states {
+			d.o.release(s)
+		}
+		for _, l := range d.libs {
+			d.o.release(l)
+		}
+		d.o.release(d.resident.set)
+		d.o.release(d.queue)
+		d.o.release(d.dev)
+	})
+	d.pipelines, d.states, d.libs, d.queue, d.dev = nil, nil, nil, 0, 0
 	return nil
 }

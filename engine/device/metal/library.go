@@ -70,8 +70,10 @@ func (d *Device) compileUnit(u metalsrc.Unit, tensor bool) (id, error) {
 	return lib, nil
 }
 
-// newPipeline makes a kernel of a library ready.
-func (d *Device) newPipeline(lib id, kernel string) (p pipeline, err error) {
+// newPipeline makes a kernel of a library ready. If that many threads are more
+// than the compiler would give it by itself, it is told to, and spends fewer
+// registers on each.
+func (d *Device) newPipeline(lib id, kernel string, threads int) (p pipeline, err error) {
 	o := d.o
 	err = o.pool(func() error {
 		name := o.text(kernel)
@@ -83,8 +85,16 @@ func (d *Device) newPipeline(lib id, kernel string) (p pipeline, err error) {
 		defer o.release(fn)
 		why := new(uintptr)
 		p.state = id(o.send(d.dev, "newComputePipelineStateWithFunction:error:", uintptr(fn), uintptr(unsafe.Pointer(why))))
+		if p.state != 0 && int(o.send(p.state, "maxTotalThreadsPerThreadgroup")) < threads {
+			o.release(p.state)
+			desc := o.make("MTLComputePipelineDescriptor")
+			defer o.release(desc)
+			o.send(desc, "setComputeFunction:", uintptr(fn))
+			o.send(desc, "setMaxTotalThreadsPerThreadgroup:", uintptr(threads))
+			p.state = id(o.send(d.dev, "newComputePipelineStateWithDescriptor:options:reflection:error:", uintptr(desc), 0, 0, uintptr(unsafe.Pointer(why))))
+		}
 		if p.state == 0 {
-			return fmt.Errorf("make kernel %s: %w", kernel, o.failure(id(*why)))
+			return fmt.Errorf("make kernel %s for %d threads: %w", kernel, threads, o.failure(id(*why)))
 		}
 		p.threads = int(o.send(p.state, "maxTotalThreadsPerThreadgroup"))
 		p.staticShared = int(o.send(p.state, "staticThreadgroupMemoryLength"))
@@ -97,19 +107,19 @@ func (d *Device) newPipeline(lib id, kernel string) (p pipeline, err error) {
 	return p, err
 }
 
-// prepare compiles what a stream needs and is not there yet, side by side.
+// prepare compiles what a stream needs and is not there yet, side by side. A
+// pipeline that has too few threads is replaced; programs keep the one they
+// were recorded with.
 func (d *Device) prepare(s *device.Stream) error {
-	units, kernels := map[int]bool{}, map[string]bool{}
+	units, threads := map[int]bool{}, map[string]int{}
 	for _, c := range s.Commands {
-		k, ok := d.kernels[c.Kernel]
-		if !ok {
-			return fmt.Errorf("no kernel %q", c.Kernel)
+		k := d.kernels[c.Kernel]
+		n := c.Threads[0] * c.Threads[1] * c.Threads[2]
+		if p, ok := d.pipelines[c.Kernel]; !ok || p.threads < n {
+			threads[c.Kernel] = max(threads[c.Kernel], n)
 		}
-		if _, ok := d.pipelines[c.Kernel]; !ok {
-			kernels[c.Kernel] = true
-			if d.libs[k.unit] == 0 {
-				units[k.unit] = true
-			}
+		if d.libs[k.unit] == 0 {
+			units[k.unit] = true
 		}
 	}
 	var g errgroup.Group
@@ -122,12 +132,13 @@ func (d *Device) prepare(s *device.Stream) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	for name := range kernels {
-		p, err := d.newPipeline(d.libs[d.kernels[name].unit], name)
+	for name, n := range threads {
+		p, err := d.newPipeline(d.libs[d.kernels[name].unit], name, n)
 		if err != nil {
 			return err
 		}
 		d.pipelines[name] = p
+		d.states = append(d.states, p.state)
 	}
 	return nil
 }

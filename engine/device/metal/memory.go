@@ -31,8 +31,10 @@ func (b *buffer) Free() {
 		return
 	}
 	b.d.idle()
-	b.d.resident.remove(b.b)
-	b.d.o.release(b.b)
+	b.d.o.scoped(func() {
+		b.d.resident.remove(b.b)
+		b.d.o.release(b.b)
+	})
 	delete(b.d.buffers, b)
 	b.b, b.p = 0, nil
 }
@@ -42,11 +44,15 @@ func (d *Device) Alloc(n int64) (device.Buffer, error) {
 	if n <= 0 || n > d.caps.MaxBuffer {
 		return nil, fmt.Errorf("allocate %d bytes, at most %d in a buffer: %w", n, d.caps.MaxBuffer, device.ErrMemory)
 	}
-	b := id(d.o.send(d.dev, "newBufferWithLength:options:", uintptr(n), storageShared))
-	if b == 0 {
+	var out *buffer
+	d.o.scoped(func() {
+		if b := id(d.o.send(d.dev, "newBufferWithLength:options:", uintptr(n), storageShared)); b != 0 {
+			out = d.adopt(b, unsafe.Slice((*byte)(pointer(d.o.send(b, "contents"))), n))
+		}
+	})
+	if out == nil {
 		return nil, fmt.Errorf("allocate %d bytes: %w", n, device.ErrMemory)
 	}
-	out := d.adopt(b, unsafe.Slice((*byte)(pointer(d.o.send(b, "contents"))), n))
 	clear(out.p)
 	return out, nil
 }
@@ -64,11 +70,16 @@ func (d *Device) Wrap(p []byte) (device.Buffer, error) {
 	if int64(len(p)) > d.caps.MaxBuffer {
 		return nil, fmt.Errorf("wrap %d bytes, at most %d in a buffer: %w", len(p), d.caps.MaxBuffer, device.ErrMemory)
 	}
-	b := id(d.o.send(d.dev, "newBufferWithBytesNoCopy:length:options:deallocator:", uintptr(base), uintptr(len(p)), storageShared, 0))
-	if b == 0 {
+	var out *buffer
+	d.o.scoped(func() {
+		if b := id(d.o.send(d.dev, "newBufferWithBytesNoCopy:length:options:deallocator:", uintptr(base), uintptr(len(p)), storageShared, 0)); b != 0 {
+			out = d.adopt(b, p)
+		}
+	})
+	if out == nil {
 		return nil, fmt.Errorf("wrap %d bytes: %w", len(p), device.ErrMemory)
 	}
-	return d.adopt(b, p), nil
+	return out, nil
 }
 
 func (d *Device) adopt(b id, p []byte) *buffer {

@@ -50,6 +50,9 @@ func selectors() []string {
 		"newCommandQueue", "newLibraryWithSource:options:error:",
 		"newComputePipelineStateWithFunction:error:", "newBufferWithLength:options:",
 		"newBufferWithBytesNoCopy:length:options:deallocator:", "newResidencySetWithDescriptor:error:",
+		"newComputePipelineStateWithDescriptor:options:reflection:error:",
+		// MTLComputePipelineDescriptor
+		"setComputeFunction:", "setMaxTotalThreadsPerThreadgroup:",
 		// MTLCompileOptions
 		"setLanguageVersion:", "setMathMode:", "setFastMathEnabled:",
 		// MTLLibrary
@@ -120,6 +123,14 @@ func (o *objects) class(name string) id {
 // make allocates an object, which the caller releases.
 func (o *objects) make(class string) id {
 	return id(o.send(id(o.send(o.class(class), "alloc")), "init"))
+}
+
+// scoped is pool for what cannot fail.
+func (o *objects) scoped(f func()) {
+	_ = o.pool(func() error {
+		f()
+		return nil
+	})
 }
 
 // pool runs f in an autorelease pool. Pools belong to threads, so f stays on

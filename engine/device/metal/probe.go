@@ -53,7 +53,7 @@ func (d *Device) tryUnit(u metalsrc.Unit, tensor bool) UnitReport {
 	}
 	defer d.o.release(lib)
 	for _, k := range u.Kernels {
-		p, err := d.newPipeline(lib, k.Name)
+		p, err := d.newPipeline(lib, k.Name, lanes)
 		r.Err = errors.Join(r.Err, err)
 		d.o.release(p.state)
 	}

@@ -92,11 +92,11 @@ func (r *residency) ask() {
 func (r *residency) request() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.o.send(r.set, "requestResidency")
+	r.o.scoped(func() { r.o.send(r.set, "requestResidency") })
 }
 
+// close stops asking. The set is the caller's to release.
 func (r *residency) close() {
 	close(r.stop)
 	r.done.Wait()
-	r.o.release(r.set)
 }

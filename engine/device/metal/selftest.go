@@ -75,7 +75,7 @@ func (d *Device) selftest(u metalsrc.Unit, tensor bool) []Result {
 		return []Result{{Variant: name, Err: err}}
 	}
 	defer d.o.release(lib)
-	p, err := d.newPipeline(lib, tileKernel)
+	p, err := d.newPipeline(lib, tileKernel, 128)
 	if err != nil {
 		return []Result{{Variant: name, Err: err}}
 	}

@@ -187,13 +187,25 @@ static Obj *d_pipeline(Obj *o, char *s, Obj *f, Obj **e) {
   p->tensor = f->tensor;
   return p;
 }
-static uint64_t p_threads(Obj *o, char *s) { (void)o; (void)s; return 768; }
+static void pd_function(Obj *o, char *s, Obj *f) { (void)s; o->parent = f; }
+static void pd_threads(Obj *o, char *s, uint64_t n) { (void)s; o->len = n; }
+static Obj *d_pipeline2(Obj *o, char *s, Obj *desc, uint64_t options, void *reflection, Obj **e) {
+  if (options || reflection || !desc->parent || desc->parent->refs <= 0) complain("a pipeline descriptor");
+  Obj *p = desc->len > 1024 ? 0 : d_pipeline(o, s, desc->parent, e);
+  if (p) p->len = desc->len;
+  return p;
+}
+static uint64_t p_threads(Obj *o, char *s) { (void)s; return o->len ? o->len : 768; }
 static uint64_t p_width(Obj *o, char *s) { (void)o; (void)s; return set.width; }
 static uint64_t p_static(Obj *o, char *s) { (void)o; (void)s; return 1024; }
 
 /* ---- memory ------------------------------------------------------------------ */
+static void pooled(const char *what) {
+  if (!depth) complain("%s with no pool in place", what);
+}
 static Obj *d_buffer(Obj *o, char *s, uint64_t n, uint64_t options) {
   (void)o; (void)s;
+  pooled("a buffer is made");
   if (options) complain("buffer options %lu", (unsigned long)options);
   if (set.no_memory) return 0;
   Obj *b = new_obj("MTLBuffer");
@@ -216,7 +228,7 @@ static void *b_contents(Obj *o, char *s) { (void)s; return o->mem; }
 static Obj *d_residency(Obj *o, char *s, Obj *desc, Obj **e) { (void)o; (void)s; (void)desc; (void)e; return new_obj("MTLResidencySet"); }
 static void r_add(Obj *o, char *s, Obj *b) { (void)o; (void)s; (void)b; counts[1]++; }
 static void r_remove(Obj *o, char *s, Obj *b) { (void)o; (void)s; (void)b; counts[1]--; }
-static void r_request(Obj *o, char *s) { (void)o; (void)s; __atomic_fetch_add(&counts[0], 1, __ATOMIC_RELAXED); }
+static void r_request(Obj *o, char *s) { (void)o; (void)s; pooled("residency is requested"); __atomic_fetch_add(&counts[0], 1, __ATOMIC_RELAXED); }
 static void r_commit(Obj *o, char *s) { (void)o; (void)s; counts[2]++; }
 static void q_residency(Obj *o, char *s, Obj *set) { (void)o; (void)s; (void)set; }
 
@@ -238,6 +250,7 @@ static void e_pipeline(Obj *e, char *s, Obj *p) {
   running(e);
   if (p->refs <= 0) complain("a pipeline that was freed");
   e->now->kernel = p->text;
+  e->len = p->len ? p->len : 768;
   e->now->tensor = (uint64_t)p->tensor;
 }
 static void e_buffers(Obj *e, char *s, Obj **b, uint64_t *off, Range r) {
@@ -276,7 +289,7 @@ static void dispatch(Obj *e, Size g, Size t) {
   running(e);
   uint64_t sum = 1024;
   for (int i = 0; i < 8; i++) sum += e->now->shared[i];
-  if (!e->now->kernel || t.w * t.h * t.d > 768 || g.w * g.h * g.d == 0 || sum > 32768) complain("a launch that is not valid");
+  if (!e->now->kernel || t.w * t.h * t.d > e->len || g.w * g.h * g.d == 0 || sum > 32768) complain("a launch that is not valid");
   Dispatch *d = append(e);
   *d = *e->now;
   for (int k = 0; k < 31; k++)
@@ -346,6 +359,9 @@ static const struct { const char *cls, *sel; Imp imp; int recent; } methods[] = 
     {"MTLDevice", "newCommandQueue", (Imp)d_queue, 0},
     {"MTLDevice", "newLibraryWithSource:options:error:", (Imp)d_library, 0},
     {"MTLDevice", "newComputePipelineStateWithFunction:error:", (Imp)d_pipeline, 0},
+    {"MTLDevice", "newComputePipelineStateWithDescriptor:options:reflection:error:", (Imp)d_pipeline2, 0},
+    {"MTLComputePipelineDescriptor", "setComputeFunction:", (Imp)pd_function, 0},
+    {"MTLComputePipelineDescriptor", "setMaxTotalThreadsPerThreadgroup:", (Imp)pd_threads, 0},
     {"MTLDevice", "newBufferWithLength:options:", (Imp)d_buffer, 0},
     {"MTLDevice", "newBufferWithBytesNoCopy:length:options:deallocator:", (Imp)d_wrap, 0},
     {"MTLDevice", "newResidencySetWithDescriptor:error:", (Imp)d_residency, 1},
