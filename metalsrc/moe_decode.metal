@@ -40,8 +40,7 @@ kernel void moe_in(
   TG_ARRAY(float, red, [32]);
   const uint nb = args.cols / 32u, job = tg * nsg + sg;
   const bool wide = job <= args.experts, is_gate = job == args.experts;
-  Quant q = quant(router_w, router_s, router_b);
-  if (is_gate) q = quant(gate_w, gate_s, gate_b);
+  const Quant q = quant(is_gate ? gate_w : router_w, is_gate ? gate_s : router_s, is_gate ? gate_b : router_b);
   const Quant shared = quant(shared_w, shared_s, shared_b);
   const uint row = is_gate ? 0u : job;
   const uint unit = metal::min(job - args.experts - 1u, args.width - 1u);
@@ -230,12 +229,9 @@ kernel void moe_down_add(
   threadgroup float4 *xs = all_xs + sg * 8u * (most + 1u);
   threadgroup float2 *sums = all_sums + sg * most;
 
-  Quant q = quant(down_w, down_s, down_b);
+  const Quant q = quant(is_shared ? shared_w : down_w, is_shared ? shared_s : down_s, is_shared ? shared_b : down_b);
   uint start = 0u;
-  if (is_shared)
-    q = quant(shared_w, shared_s, shared_b);
-  else
-    start = pick[sg] * args.rows;
+  if (!is_shared) start = pick[sg] * args.rows;
   uint rows[4];
 #pragma unroll
   for (uint r = 0; r < 4u; r++) rows[r] = start + metal::min(base + r * abreast + mine, args.rows - 1u);
