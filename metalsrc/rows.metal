@@ -17,7 +17,7 @@ kernel void rmsnorm_rows(
   TG_ARRAY(float, part, [8]);
   device const float4 *from = (device const float4 *)(h + ulong(tg.x) * args.n);
   float sum = 0.0f;
-  for (uint i = tid; i < args.n / 4u; i += 256u) sum += dot(from[i], from[i]);
+  for (uint i = tid; i < args.n / 4u; i += 256u) sum += metal::dot(from[i], from[i]);
   sum = simd_sum(sum);
   if (lane == 0u) part[sg] = sum;
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -82,7 +82,7 @@ kernel void router_rows(
     const float s = inb ? float(ws[k0 / 64u]) : 0.0f, b = inb ? float(wb[k0 / 64u]) : 0.0f;
     for (uint i = 0; i < 4u; i++) {
       float4 v = ina ? *(device const float4 *)(hp + k0 + i * 4u) : float4(0.0f);
-      squares += dot(v, v);
+      squares += metal::dot(v, v);
       const bfloat4 g = *(device const bfloat4 *)(gain + k0 + c + i * 4u);
       v = v * float4(float(g.x), float(g.y), float(g.z), float(g.w));
       if (tg.x == 0u) {

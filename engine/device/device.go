@@ -21,6 +21,9 @@ var (
 	// ErrLost says that the device does not answer any more; everything on it
 	// must be made again.
 	ErrLost = errors.New("device is lost")
+	// ErrTimeout says that the system ended a run that took too long. What it
+	// wrote is not to be trusted; the device goes on.
+	ErrTimeout = errors.New("the device took too long")
 	// ErrNoWrap says that a device cannot use the host's memory in place.
 	ErrNoWrap = errors.New("device does not share the host's memory")
 )

@@ -11,11 +11,13 @@ import (
 	"weir/engine/kernels"
 )
 
-// routings are ways in which rows choose experts.
-var routings = []struct {
+// routing is a way in which rows choose experts.
+type routing struct {
 	name  string
 	logit func(r *rand.Rand, row, e int) float32
-}{
+}
+
+var routings = []routing{
 	{"random", func(r *rand.Rand, _, _ int) float32 { return float32(r.NormFloat64()) }},
 	// All rows choose the same: the longest run of tiles, and empty experts.
 	{"all to some", func(_ *rand.Rand, _, e int) float32 { return -float32(e % 7) }},
@@ -60,8 +62,13 @@ func TestRouting(t *testing.T) {
 		m, experts, k int
 		real          bool
 	}{
-		{1, 8, 2, false}, {37, 33, 8, false}, {9, 256, 8, false}, {70, 5, 5, false},
-		{4096, 256, 8, true}, {4096, 1024, 10, true}, {1, 256, 8, true},
+		{1, 8, 2, false},
+		{37, 33, 8, false},
+		{9, 256, 8, false},
+		{70, 5, 5, false}, {150, 12, 7, false},
+		{4096, 256, 8, true},
+		{4096, 1024, 10, true},
+		{1, 256, 8, true},
 	}
 	devicetest.Each(t, func(t *testing.T, b *devicetest.Bench) {
 		for _, s := range shapes {
@@ -131,37 +138,51 @@ func testRouting(t *testing.T, b *devicetest.Bench, e kernels.Experts, logits []
 	}
 }
 
-// TestExperts runs the whole of the experts, from the logits to the sum.
+// expertShapes are for the whole of the experts, from the logits to the sum.
+var expertShapes = []struct {
+	m, hidden, width, experts, k int
+	real                         bool
+}{
+	{1, 64, 64, 4, 2, false},
+	{41, 128, 64, 9, 3, false},
+	{4096, 2048, 512, 256, 8, true},
+	{100, 2048, 512, 256, 8, true},
+}
+
 func TestExperts(t *testing.T) {
-	shapes := []struct {
-		m, hidden, width, experts, k int
-		real                         bool
-	}{
-		{1, 64, 64, 4, 2, false},
-		{41, 128, 64, 9, 3, false},
-		{4096, 2048, 512, 256, 8, true},
-		{100, 2048, 512, 256, 8, true},
-	}
 	devicetest.Each(t, func(t *testing.T, b *devicetest.Bench) {
-		for _, s := range shapes {
-			for _, how := range routings[:3] {
-				for _, tile := range kernels.Tiles(b.Device.Caps()) {
-					if s.real && !b.Fast() {
-						continue
-					}
-					t.Run(fmt.Sprintf("%s/%d to %d of %d/%s", tile, s.m, s.k, s.experts, how.name), func(t *testing.T) {
-						b := &devicetest.Bench{TB: t, Device: b.Device}
-						r := rand.New(rand.NewPCG(5, uint64(s.m)))
-						logits := make([]float32, s.m*s.experts)
-						for i := range logits {
-							logits[i] = how.logit(r, i/s.experts, i%s.experts)
-						}
-						testExperts(t, b, kernels.Experts{Tile: tile, M: s.m, K: s.k, Experts: s.experts}, r, logits, s.hidden, s.width)
-					})
-				}
-			}
+		for _, how := range routings[:3] {
+			eachExperts(t, b, false, how)
 		}
 	})
+}
+
+func TestMatrixExperts(t *testing.T) {
+	devicetest.EachMatrix(t, func(t *testing.T, b *devicetest.Bench) {
+		eachExperts(t, b, true, routings[1])
+		if b.Fast() {
+			eachExperts(t, b, true, routings[0])
+		}
+	})
+}
+
+func eachExperts(t *testing.T, b *devicetest.Bench, matrix bool, how routing) {
+	for _, s := range expertShapes {
+		for _, tile := range kernels.Tiles(b.Device.Caps()) {
+			if s.real && !b.Fast() || tile.Matrix() != matrix {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%d to %d of %d/%s", tile, s.m, s.k, s.experts, how.name), func(t *testing.T) {
+				b := &devicetest.Bench{TB: t, Device: b.Device}
+				r := rand.New(rand.NewPCG(5, uint64(s.m)))
+				logits := make([]float32, s.m*s.experts)
+				for i := range logits {
+					logits[i] = how.logit(r, i/s.experts, i%s.experts)
+				}
+				testExperts(t, b, kernels.Experts{Tile: tile, M: s.m, K: s.k, Experts: s.experts}, r, logits, s.hidden, s.width)
+			})
+		}
+	}
 }
 
 func testExperts(t *testing.T, b *devicetest.Bench, e kernels.Experts, r *rand.Rand, logits []float32, hidden, width int) {

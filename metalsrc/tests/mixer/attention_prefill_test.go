@@ -132,8 +132,8 @@ func (c *attendCase) run(b *devicetest.Bench) attendGot {
 	}
 	b.Run(s.Attend(in)...)
 	group := s.Heads / s.KVHeads
-	stored := devicetest.Out[uint16](b, in.Q, int(s.ScratchSize()/2))
-	padded := len(stored) / s.Heads / D
+	padded := (s.Rows + 127) / 128 * 128
+	stored := devicetest.Out[uint16](b, in.Q, padded*s.Heads*D)
 	q := make([]float64, s.Rows*s.Heads*D)
 	for t := range s.Rows {
 		for h := range s.Heads {
@@ -165,8 +165,12 @@ func TestAttendRows(t *testing.T) {
 		"every head its own keys":             {shape{Rows: 70, Heads: 2, KVHeads: 2, Dim: 64, Rotary: 64}, 70, 0, false, 1, false},
 		"fewer rows than the launch":          {shape{Rows: 40, Heads: 8, KVHeads: 1, Dim: 64, Rotary: 16}, 9, 30, false, 1, false},
 		"sharp: the sums are rescaled":        {shape{Rows: 20, Heads: 8, KVHeads: 1, Dim: 64, Rotary: 16}, 20, 200, false, 3, false},
+		"few rows, keys in parts":             {shape{Rows: 3, Heads: 4, KVHeads: 2, Dim: 64, Rotary: 16, Units: 10}, 3, 150, false, 2, false},
+		"more parts than tiles of keys":       {shape{Rows: 20, Heads: 8, KVHeads: 1, Dim: 64, Rotary: 16, Units: 60}, 17, 20, true, 1, false},
+		"parts that some rows do not reach":   {shape{Rows: 40, Heads: 8, KVHeads: 1, Dim: 64, Rotary: 16, Units: 9}, 40, 0, false, 3, false},
 		"real dims":                           {shape{Rows: 9, Heads: 16, KVHeads: 2, Dim: 256, Rotary: 64}, 9, 55, false, 1, false},
 		"the model":                           {shape{Rows: 200, Heads: 16, KVHeads: 2, Dim: 256, Rotary: 64}, 200, 0, false, 1, true},
+		"the model, keys in parts":            {shape{Rows: 16, Heads: 16, KVHeads: 2, Dim: 256, Rotary: 64, Units: 132}, 16, 9000, false, 2, true},
 		"the model, some way on, float input": {shape{Rows: 65, Heads: 16, KVHeads: 2, Dim: 256, Rotary: 64}, 64, 3000, true, 2, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -218,16 +218,17 @@ func TestDelta(t *testing.T) {
 		decay  float64
 		fast   bool // only where it is fast
 	}{
-		"one row at the beginning":      {kernels.DeltaShape{Rows: 1, KeyHeads: 2, ValueHeads: 4, Dim: 32}, 1, 0, false, 1, false},
-		"three rows: ring not full":     {kernels.DeltaShape{Rows: 3, KeyHeads: 1, ValueHeads: 1, Dim: 32}, 3, 2, false, 1, false},
-		"a chunk less one":              {kernels.DeltaShape{Rows: 63, KeyHeads: 1, ValueHeads: 3, Dim: 32}, 63, 5, true, 1, false},
-		"a chunk":                       {kernels.DeltaShape{Rows: 64, KeyHeads: 2, ValueHeads: 2, Dim: 64}, 64, 1000, false, 1, false},
-		"a chunk and one":               {kernels.DeltaShape{Rows: 65, KeyHeads: 1, ValueHeads: 2, Dim: 64}, 65, 6, true, 1, false},
-		"two chunks and two, real dims": {kernels.DeltaShape{Rows: 130, KeyHeads: 1, ValueHeads: 2, Dim: 128}, 130, 64, false, 0.1, false},
-		"fewer rows than the launch":    {kernels.DeltaShape{Rows: 130, KeyHeads: 1, ValueHeads: 2, Dim: 32}, 70, 64, false, 1, false},
-		"decay that forgets at once":    {kernels.DeltaShape{Rows: 70, KeyHeads: 1, ValueHeads: 2, Dim: 32}, 70, 64, false, 60, false},
-		"decay that hardly forgets":     {kernels.DeltaShape{Rows: 70, KeyHeads: 1, ValueHeads: 2, Dim: 32}, 70, 64, true, 1e-4, false},
-		"the model":                     {kernels.DeltaShape{Rows: 500, KeyHeads: 16, ValueHeads: 32, Dim: 128}, 500, 4096, false, 1, true},
+		"one row at the beginning":     {kernels.DeltaShape{Rows: 1, KeyHeads: 2, ValueHeads: 4, Dim: 32}, 1, 0, false, 1, false},
+		"three rows: ring not full":    {kernels.DeltaShape{Rows: 3, KeyHeads: 1, ValueHeads: 1, Dim: 32}, 3, 2, false, 1, false},
+		"a chunk less one":             {kernels.DeltaShape{Rows: 63, KeyHeads: 1, ValueHeads: 3, Dim: 32}, 63, 5, true, 1, false},
+		"a chunk":                      {kernels.DeltaShape{Rows: 64, KeyHeads: 2, ValueHeads: 2, Dim: 64}, 64, 1000, false, 1, false},
+		"a chunk and one":              {kernels.DeltaShape{Rows: 65, KeyHeads: 1, ValueHeads: 2, Dim: 64}, 65, 6, true, 1, false},
+		"a chunk and three, real dims": {kernels.DeltaShape{Rows: 67, KeyHeads: 1, ValueHeads: 1, Dim: 128}, 67, 64, false, 0.1, false},
+		"two chunks and two":           {kernels.DeltaShape{Rows: 130, KeyHeads: 1, ValueHeads: 2, Dim: 32}, 130, 64, false, 0.1, false},
+		"fewer rows than the launch":   {kernels.DeltaShape{Rows: 130, KeyHeads: 1, ValueHeads: 2, Dim: 32}, 70, 64, false, 1, false},
+		"decay that forgets at once":   {kernels.DeltaShape{Rows: 70, KeyHeads: 1, ValueHeads: 2, Dim: 32}, 70, 64, false, 60, false},
+		"decay that hardly forgets":    {kernels.DeltaShape{Rows: 70, KeyHeads: 1, ValueHeads: 2, Dim: 32}, 70, 64, true, 1e-4, false},
+		"the model":                    {kernels.DeltaShape{Rows: 500, KeyHeads: 16, ValueHeads: 32, Dim: 128}, 500, 4096, false, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
