@@ -53,21 +53,35 @@ kernel void delta_step(
     if (sg < 8u && first + 32u * i < K) s[i] = s4[(first + 32u * i) * (V / 4u)];
   }
 
-  inputs_ready();
-
+  // So is the ring's past. One channel to a thread, of q, k or the values.
   const uint pos = step[0].pos;
-  for (uint j = tid; j < 2u * K + 32u; j += 288u) {
-    const bool value = j >= 2u * K;
-    const uint ch = value ? 2u * keys + head * V + tg.x * 32u + (j - 2u * K)
-                          : (j < K ? key_head * K + j : keys + key_head * K + (j - K));
-    const float now = proj[ch];
-    float c = taps[3u * channels + ch] * now;
-    for (uint t = 0; t < 3u; t++) c += taps[t * channels + ch] * ring[((pos + 1u + t) & 3u) * channels + ch];
-    if (value || (tg.x == 0u && head % each == 0u)) ring[(pos & 3u) * channels + ch] = now;
-    x[j] = silu(c);
+  const bool value = tid >= 2u * K, convolves = tid < 2u * K + 32u;
+  const uint ch = value ? 2u * keys + head * V + tg.x * 32u + (tid - 2u * K)
+                        : (tid < K ? key_head * K + tid : keys + key_head * K + (tid - K));
+  float past = 0.0f, tap = 0.0f, now = 0.0f, a = 0.0f, b = 0.0f;
+  if (!INPUTS_LATE) {
+    if (convolves) now = proj[ch];
+    a = proj[args.a_at + head];
+    b = proj[args.b_at + head];
   }
-  const float keep = metal::exp(-rate[head] * softplus(proj[args.a_at + head] + bias[head]));
-  const float beta = sigmoid(proj[args.b_at + head]);
+  if (convolves) {
+    for (uint t = 0; t < 3u; t++) past += taps[t * channels + ch] * ring[((pos + 1u + t) & 3u) * channels + ch];
+    tap = taps[3u * channels + ch];
+  }
+  const float decay = rate[head], shift = bias[head];
+  inputs_ready();
+  if (INPUTS_LATE) {
+    if (convolves) now = proj[ch];
+    a = proj[args.a_at + head];
+    b = proj[args.b_at + head];
+  }
+
+  if (convolves) {
+    if (value || (tg.x == 0u && head % each == 0u)) ring[(pos & 3u) * channels + ch] = now;
+    x[tid] = silu(tap * now + past);
+  }
+  const float keep = metal::exp(-decay * softplus(a + shift));
+  const float beta = sigmoid(b);
   threadgroup_barrier(mem_flags::mem_threadgroup);
 
   // Every simdgroup norms for itself.
