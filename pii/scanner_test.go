@@ -403,3 +403,28 @@ func BenchmarkScan(b *testing.B) {
 		}
 	})
 }
+
+// A placeholder of a user's label is no finding, whatever finds it.
+func TestOwnPlaceholdersAreNever(t *testing.T) {
+	t.Parallel()
+	all := pii.Part{Name: "all", Classifier: spanner{}}
+	text := pii.Text{Value: "STAFFBADGE_Q7K2M"}
+	if got := scan(t, pii.NewScanner(pii.ScannerOptions{}, all), text); len(got) != 1 {
+		t.Errorf("without the label: %v", got)
+	}
+	if got := scan(t, pii.NewScanner(pii.ScannerOptions{Labels: []pii.Label{"STAFF_BADGE"}}, all), text); len(got) != 0 {
+		t.Errorf("with the label: %v", got)
+	}
+	a := pii.NewScanner(pii.ScannerOptions{Labels: []pii.Label{"STAFF_BADGE"}}, all)
+	b := pii.NewScanner(pii.ScannerOptions{Labels: []pii.Label{"STAFF"}}, all)
+	if a.Version() == b.Version() {
+		t.Error("the version does not depend on the labels")
+	}
+}
+
+// spanner takes every text whole.
+type spanner struct{}
+
+func (spanner) Classify(_ context.Context, t pii.Text) ([]pii.Span, error) {
+	return []pii.Span{{Start: 0, End: len(t.Value), Label: pii.Username, Score: 1, Rank: pii.RankList, Rule: "all"}}, nil
+}
