@@ -13,6 +13,19 @@ func Never(value string) bool {
 	return v == "" || masked(v) || bracketed(v) || documented(v) || issued(v)
 }
 
+// nobody reports a word that is taken for a name and stands for the software
+// that people talk to here. Beside another name it is somebody's.
+func nobody(l Label, value string) bool {
+	switch l {
+	case PersonName, Organization, Location, Username:
+		switch strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(value), "’s"), "'s")) {
+		case "weir", "chatgpt", "ollama", "copilot":
+			return true
+		}
+	}
+	return false
+}
+
 // masked reports a value in which at most four digits at the end are left.
 func masked(v string) bool {
 	masks, rest := 0, 0

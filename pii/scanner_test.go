@@ -428,3 +428,27 @@ type spanner struct{}
 func (spanner) Classify(_ context.Context, t pii.Text) ([]pii.Span, error) {
 	return []pii.Span{{Start: 0, End: len(t.Value), Label: pii.Username, Score: 1, Rank: pii.RankList, Rule: "all"}}, nil
 }
+
+// The names of the software itself are nobody's, and a person of the same name is.
+func TestNobody(t *testing.T) {
+	t.Parallel()
+	named := func(value string, label pii.Label) []pii.Span {
+		s := pii.NewScanner(pii.ScannerOptions{}, pii.Part{Name: "one", Classifier: labeller(label)})
+		return scan(t, s, pii.Text{Value: value})
+	}
+	for _, v := range []string{"Weir", "weir", "WEIR", "Weir's", "ChatGPT"} {
+		if got := named(v, pii.PersonName); len(got) > 0 {
+			t.Errorf("%s is somebody", v)
+		}
+	}
+	if len(named("Peter Weir", pii.PersonName)) != 1 || len(named("weir", pii.Password)) != 1 {
+		t.Error("a person, or a password, is lost")
+	}
+}
+
+// labeller takes every text whole, with its label.
+type labeller pii.Label
+
+func (l labeller) Classify(_ context.Context, t pii.Text) ([]pii.Span, error) {
+	return []pii.Span{{Start: 0, End: len(t.Value), Label: pii.Label(l), Score: 1, Rank: pii.RankList, Rule: "all"}}, nil
+}

@@ -17,7 +17,10 @@ func settle(s string, spans []Span, own []string) []Span {
 	if len(spans) == 0 {
 		return nil
 	}
-	spans = slices.DeleteFunc(spans, func(sp Span) bool { return Never(s[sp.Start:sp.End]) })
+	spans = slices.DeleteFunc(spans, func(sp Span) bool {
+		v := s[sp.Start:sp.End]
+		return Never(v) || nobody(sp.Label, v)
+	})
 	issued := placeholders(s, own)
 	for i := range issued {
 		issued[i].Rank = RankChecksum + 1

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"weir/internal/config"
+	"weir/internal/gate"
 	"weir/internal/wire"
 	"weir/pii"
 	"weir/policy"
@@ -168,11 +169,7 @@ func scanAll(ctx context.Context, s *pii.Scanner, data []byte) ([]scanFinding, e
 			private := map[string]bool{}
 			var leaves []int
 			for i, l := range d.Leaves() {
-				key := l.Key
-				if l.Kind == wire.Name {
-					key = "" // a member name is not the value of the member around it
-				}
-				spans, err := s.Scan(ctx, pii.Text{Value: l.Value, Key: key})
+				spans, err := s.Scan(ctx, pii.Text{Value: l.Value, Key: gate.Context(l)})
 				if err != nil {
 					return nil, err
 				}

@@ -153,7 +153,15 @@ func (e *Examined) scan(ctx context.Context, s Scanner, i int, past []turn) {
 // not the value of the member around it ("password" in a schema holds "type"),
 // and the protocol's own ids are ids whatever they are called.
 func contextOf(l wire.Leaf, place wire.Place) string {
-	if l.Kind == wire.Name || place.Field == "id" {
+	if place.Field == "id" {
+		return ""
+	}
+	return Context(l)
+}
+
+// Context is the same for a leaf of any JSON document.
+func Context(l wire.Leaf) string {
+	if l.Kind == wire.Name {
 		return ""
 	}
 	switch l.Key {

@@ -375,6 +375,9 @@ func (s *Set) namedSecret(t *text, h hit, rule string, least float64, out *findi
 	if strings.Contains(v, "://") || strings.HasPrefix(v, "0x") && len(v) <= 18 || !quoted && assignedTo(t.s[end:]) || strings.HasPrefix(v, "/") || strings.HasPrefix(v, "-/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "process.env") || !quoted && plainName(v) {
 		return
 	}
+	if identifies(t.s[h.start:h.end]) && plainID(v) {
+		return
+	}
 	if s.harmless(v, weak) || entropy(v) < least-0.5*float64(b2i(!weak)) {
 		return
 	}
@@ -383,6 +386,28 @@ func (s *Set) namedSecret(t *text, h hit, rule string, least float64, out *findi
 		score = 0.84 // its name says more than the "token" or "secret" within
 	}
 	out.add(t, start, end, s.own[rule], score, pii.RankContext)
+}
+
+// identifies reports names of what is told apart by an id as often as it is
+// opened by a secret.
+func identifies(name string) bool {
+	low := lowerASCII(name)
+	return strings.Contains(low, "session") || low == "sid"
+}
+
+// plainID reports an id that everybody may know: a ULID, a UUID, also behind a
+// word that says of what, as sess_.
+func plainID(v string) bool {
+	if i := strings.LastIndexAny(v, "_-."); i >= 2 && i <= 12 && plainName(v[:i]) && strings.ToLower(v[:i]) == v[:i] {
+		v = v[i+1:]
+	}
+	switch len(v) {
+	case 26: // 48 bits of time and 80 of chance, in Crockford's alphabet
+		return v[0] >= '0' && v[0] <= '7' && strings.Trim(strings.ToUpper(v), "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == "" && strings.ContainsAny(v, "0123456789")
+	case 36:
+		return strings.Count(v, "-") == 4 && isHexText(strings.ReplaceAll(v, "-", ""))
+	}
+	return false
 }
 
 // option reports an option of a command, as in "--token X".
