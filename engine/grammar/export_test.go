@@ -6,30 +6,31 @@ func (m *Matcher) Text(s string) bool { return m.text(s) }
 // States is how many states the matcher has made.
 func (m *Matcher) States() int { return len(m.m.states) }
 
-// Shortest is the shortest text with which the reply may end, as far as it is
-// found among so many states.
-func (m *Matcher) Shortest(limit int) (string, bool) {
-	type link struct {
-		from int
-		b    byte
+// Finish is a text with which the reply may end, looked for in depth: closing
+// bytes come first.
+func (m *Matcher) Finish(limit int) (string, bool) {
+	const order = "\"}]0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-+.@_/ \xff>=:,\n\\\t<!#$%&'()*;?^`|~{[\xc3\xa9\xf0\x9f\x98\x80"
+	type open struct {
+		at    int32
+		tried int
 	}
-	order, back := []int32{m.at}, []link{{}}
+	path, out := []open{{at: m.at}}, []byte{}
 	seen := map[int32]bool{m.at: true}
-	for i := 0; i < len(order); i++ {
-		if m.m.states[order[i]].end {
-			var out []byte
-			for ; i > 0; i = back[i].from {
-				out = append([]byte{back[i].b}, out...)
-			}
+	for len(path) > 0 && len(seen) < limit {
+		top := &path[len(path)-1]
+		switch {
+		case m.m.states[top.at].end:
 			return string(out), true
-		}
-		for _, b := range []byte("\"}],:{[0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-+.@_/ \n\\\t<>=\xff!#$%&'()*;?^`|~") {
-			to := m.m.next(order[i], b)
-			if to == dead || seen[to] || len(order) > limit {
-				continue
+		case top.tried == len(order):
+			path = path[:len(path)-1]
+			out = out[:max(len(out)-1, 0)]
+		default:
+			b := order[top.tried]
+			top.tried++
+			if to := m.m.next(top.at, b); to != dead && !seen[to] {
+				seen[to] = true
+				path, out = append(path, open{at: to}), append(out, b)
 			}
-			seen[to] = true
-			order, back = append(order, to), append(back, link{i, b})
 		}
 	}
 	return "", false

@@ -1,5 +1,7 @@
 package grammar
 
+import "fmt"
+
 // formats are the string formats that are enforced, as regular expressions.
 // Each accepts only what its specification does; those for addresses accept
 // the usual part of it. RFC 3339 for dates, without leap seconds; RFC 4122;
@@ -14,7 +16,6 @@ func formats() map[string]string {
 		domain = `(?:` + label + `\.){1,3}[A-Za-z]{2,20}`
 		octet  = `(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])`
 		atom   = `[A-Za-z0-9_+-]{1,20}`
-		h16    = `[0-9A-Fa-f]{1,4}`
 	)
 	return map[string]string{
 		"date":      `^` + day + `$`,
@@ -26,10 +27,21 @@ func formats() map[string]string {
 		"email":    `^` + atom + `(?:\.` + atom + `){0,2}@` + domain + `$`,
 		"hostname": `^` + host + `$`,
 		"ipv4":     `^` + octet + `(?:\.` + octet + `){3}$`,
-		"ipv6": `^(?:(?:` + h16 + `:){7}` + h16 + `|::(?:` + h16 + `(?::` + h16 + `){0,5})?|` + h16 + `::(?:` + h16 + `(?::` + h16 + `){0,4})?|` +
-			h16 + `(?::` + h16 + `){1,6}::)$`,
-		"uri": `^[a-z][a-z0-9+.-]{1,15}://` + host + `(?::[1-9][0-9]{0,3})?(?:/[A-Za-z0-9._~!$&'()*+,;=:@-]*)*(?:\?[A-Za-z0-9._~!$&'()*+,;=:@/?-]*)?$`,
+		"ipv6":     ipv6(`[0-9A-Fa-f]{1,4}`),
+		"uri":      `^[a-z][a-z0-9+.-]{1,15}://` + host + `(?::[1-9][0-9]{0,3})?(?:/[A-Za-z0-9._~!$&'()*+,;=:@-]*)*(?:\?[A-Za-z0-9._~!$&'()*+,;=:@/?-]*)?$`,
 	}
 }
 
 const durationTime = `(?:[0-9]{1,6}H(?:[0-9]{1,6}M(?:[0-9]{1,6}S)?)?|[0-9]{1,6}M(?:[0-9]{1,6}S)?|[0-9]{1,6}S)`
+
+// ipv6 is eight groups, or fewer with :: for those left out.
+func ipv6(group string) string {
+	expr := fmt.Sprintf(`^(?:%[1]s(?::%[1]s){7}|::(?:%[1]s(?::%[1]s){0,6})?`, group)
+	for before := 1; before <= 7; before++ {
+		expr += fmt.Sprintf(`|%[1]s(?::%[1]s){%[2]d}::`, group, before-1)
+		if after := 7 - before; after > 0 {
+			expr += fmt.Sprintf(`(?:%[1]s(?::%[1]s){0,%[2]d})?`, group, after-1)
+		}
+	}
+	return expr + `)$`
+}

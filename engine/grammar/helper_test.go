@@ -16,6 +16,19 @@ const stop = 0
 // vocabulary has every byte and pieces of JSON, words and characters cut in
 // odd places, as a real one has.
 func vocabulary() *grammar.Vocab {
+	tokens := testTokens()
+	return grammar.NewVocab(tokens, len(tokens)+3)
+}
+
+// tokenTexts are the bytes of each id.
+func tokenTexts() (out []string) {
+	for _, t := range testTokens() {
+		out = append(out, t.Text)
+	}
+	return out
+}
+
+func testTokens() []grammar.Token {
 	tokens := []grammar.Token{{Text: "<|end|>", Markup: true}, {Text: "<tool_call>", Markup: true}, {Text: "</tool_call>", Markup: true}}
 	add := func(s string) { tokens = append(tokens, grammar.Token{Text: s}) }
 	for b := range 256 {
@@ -30,7 +43,7 @@ func vocabulary() *grammar.Vocab {
 	}
 	add(strings.Repeat("x", 40)) // longer than what is counted apart
 	add("\"" + strings.Repeat("y", 20))
-	return grammar.NewVocab(tokens, len(tokens)+3)
+	return tokens
 }
 
 func compile(tb failer, v *grammar.Vocab, schema string) *grammar.Grammar {
@@ -87,10 +100,9 @@ func drive(tb failer, v []string, g *grammar.Grammar, r *rand.Rand, steps int) s
 		}
 		out.WriteString(v[id])
 	}
-	rest, ok := m.Shortest(200_000)
+	rest, ok := m.Finish(100_000)
 	if !ok {
 		tb.Fatalf("no end is found after %q", out.String())
 	}
 	return out.String() + rest
 }
-
