@@ -3,6 +3,7 @@ package grammar
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -50,6 +51,8 @@ func NewVocab(tokens []Token, size int) *Vocab {
 			continue
 		case t.Markup:
 			v.tokens[id] = markup + t.Text
+		case strings.Contains(t.Text, markup):
+			continue // it is part of no text, and would spell a control token
 		default:
 			v.tokens[id] = t.Text
 		}

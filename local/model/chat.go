@@ -106,13 +106,9 @@ func (m *Model) run(ctx context.Context, t *ticket, r *request, out output) (*us
 	u := &usage{}
 	for i := range r.n {
 		c := m.newChoice(i, r, out)
-		sampling := r.sampling
-		sampling.Seed += uint64(i)
-		res, err := m.gen.Generate(ctx, &engine.Request{
-			Prompt: r.prompt, Boundaries: r.boundaries, MaxTokens: r.maxTokens, Stop: m.gen.Stop(), Sampling: sampling,
-		}, c.token)
+		res, err := m.generate(ctx, r, c)
 		if err != nil {
-			return nil, m.failure(ctx, err)
+			return nil, err
 		}
 		c.finish(res)
 		if u.Prompt = res.Prompt; i == 0 {
@@ -125,6 +121,24 @@ func (m *Model) run(ctx context.Context, t *ticket, r *request, out output) (*us
 	m.log.InfoContext(ctx, "generated", "component", "engine", "size", u.Prompt, "cached", u.PromptDetails.Cached,
 		"count", u.Completion, "wait", waited, "duration", time.Since(start))
 	return u, nil
+}
+
+// generate makes the tokens of one choice.
+func (m *Model) generate(ctx context.Context, r *request, c *choice) (engine.Result, error) {
+	g, err := m.newGuide(r)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	defer g.close()
+	sampling := r.sampling
+	sampling.Seed += uint64(c.index)
+	res, err := m.gen.Generate(ctx, &engine.Request{
+		Prompt: r.prompt, Boundaries: r.boundaries, MaxTokens: r.maxTokens, Stop: m.gen.Stop(), Sampling: sampling, Allowed: g.allowed(),
+	}, c.token)
+	if err != nil {
+		return res, m.failure(ctx, err)
+	}
+	return res, nil
 }
 
 // failure puts what the engine says into words for a client.

@@ -189,7 +189,7 @@ func TestRefuses(t *testing.T) {
 		"bias of no token":    {string(hello(`,"logit_bias":{"512":1}`)), wire.CodeInvalidRequest, "logit_bias"},
 		"bias of a word":      {string(hello(`,"logit_bias":{"secret":1}`)), wire.CodeInvalidRequest, "logit_bias"},
 		"top without own":     {string(hello(`,"top_logprobs":2`)), wire.CodeInvalidRequest, "top_logprobs"},
-		"schema":              {string(hello(`,"response_format":{"type":"json_object"}`)), wire.CodeInvalidRequest, "response_format"},
+		"schema":              {string(hello(`,"response_format":{"type":"grammar"}`)), wire.CodeInvalidRequest, "/response_format/type"},
 		"speech":              {string(hello(`,"modalities":["text","audio"]`)), wire.CodeInvalidRequest, "modalities"},
 		"functions":           {string(hello(`,"functions":[]`)), wire.CodeInvalidRequest, "functions"},
 		"nameless tool":       {string(hello(`,"tools":[{"type":"function"}]`)), wire.CodeInvalidRequest, "tools"},

@@ -25,6 +25,9 @@ func (m *Model) render(in *wireRequest, r *request) (err error) {
 	// So that a conversation's next prompt begins with this one and its reply.
 	chat.KeepEmptyThoughts = chat.NoThinking
 	chat.Tools, r.thinking = r.tools, !chat.NoThinking
+	if err := m.constrain(in, r, forced); err != nil {
+		return err
+	}
 	if err := m.encode(chat, r); err != nil {
 		return err
 	}
