@@ -105,8 +105,8 @@ func (c *compiler) params(f Function) (int32, error) {
 		return 0, bad
 	}
 	c.root = v
-	flat := gathering{c: c}
-	if err := flat.add(part{v: v}); err != nil {
+	flat, err := c.gather(part{v: v})
+	if err != nil {
 		return 0, err
 	}
 	for _, p := range flat.parts {

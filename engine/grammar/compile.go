@@ -191,93 +191,6 @@ func (c *compiler) runes(parts []part) (*runes, error) {
 	return d, nil
 }
 
-// number makes the node of numbers, of whole ones if ts has no others.
-func (c *compiler) number(parts []part, ts types) (int32, error) {
-	n, err := numberOf(parts, ts)
-	if err != nil {
-		return 0, err
-	}
-	d, ok := n.automaton()
-	switch {
-	case !ok:
-		return 0, parts[0].v.bad("the bounds and the divisor of the number are too complex together")
-	case d == nil:
-		return c.never, nil
-	}
-	return c.node(node{kind: kindBytes, bytes: d})
-}
-
-// numberOf reads what parts ask of a number.
-func numberOf(parts []part, ts types) (number, error) {
-	n := number{whole: ts&brokenType == 0, decimals: -1}
-	for _, p := range parts {
-		for i, name := range []string{"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"} {
-			v := p.v.member(name)
-			if v == nil {
-				continue
-			}
-			d, _ := parseDecimal(string(v.raw)) // check has read it
-			side := &n.lo
-			if i >= 2 {
-				side = &n.hi
-			}
-			*side = append(*side, limit{d, i%2 == 1})
-		}
-		if v := p.v.member("multipleOf"); v != nil {
-			d, _ := parseDecimal(string(v.raw))
-			divisor, decimals, _ := divisorOf(d)
-			switch {
-			case divisor > 0:
-				n.whole = true
-				if n.divisor = lcm(max(n.divisor, 1), divisor); n.divisor > maxDivisor {
-					return n, v.bad("the divisors are too large together")
-				}
-			case n.decimals < 0 || decimals < n.decimals:
-				n.decimals = decimals
-			}
-		}
-		if v := p.v.member("format"); v != nil {
-			if err := numberFormat(&n, v, ts); err != nil {
-				return n, err
-			}
-		}
-	}
-	return n, nil
-}
-
-// numberFormat reads the formats of numbers, which OpenAPI has.
-func numberFormat(n *number, v *value, ts types) error {
-	bits := 0
-	switch v.text() {
-	case "int32":
-		bits = 31
-	case "int64":
-		bits = 63
-	case "float", "double": // every number that comes is one
-	default:
-		if ts&stringType == 0 {
-			return v.bad("this format is not supported")
-		}
-		if _, ok := formats()[v.text()]; !ok {
-			return v.bad("this format is not supported")
-		}
-	}
-	if bits > 0 {
-		lo, _ := parseDecimal("-" + strconv.FormatUint(1<<bits, 10))
-		hi, _ := parseDecimal(strconv.FormatUint(1<<bits-1, 10))
-		n.lo, n.hi = append(n.lo, limit{decimal: lo}), append(n.hi, limit{decimal: hi})
-	}
-	return nil
-}
-
-func lcm(a, b int) int {
-	x, y := a, b
-	for y != 0 {
-		x, y = y, x%y
-	}
-	return a / x * b
-}
-
 // array makes the node of arrays. What is in them is JSON, also in a raw form.
 func (c *compiler) array(parts []part, _ bool) (int32, error) {
 	g := &group{max: -1}
@@ -348,10 +261,13 @@ func (c *compiler) object(parts []part, _ bool) (int32, error) {
 	}
 	d := anyRunes()
 	if names := namesOf(parts); len(names) > 0 {
-		d = without(names)
-		if c.tight += len(d.edges); c.tight > maxTight {
+		for _, name := range names {
+			c.tight += len(name) + 1
+		}
+		if c.tight > maxTight {
 			return 0, parts[0].v.bad("the names of the members are too long together")
 		}
+		d = without(names)
 	}
 	if g.name, err = c.node(node{kind: kindText, text: &text{dfa: d, form: canonical, follow: -1}, fresh: true}); err != nil {
 		return 0, err
@@ -420,102 +336,4 @@ func (c *compiler) members(parts []part, member func(string, []part) (int32, err
 		}
 	}
 	return g, others, nil
-}
-
-// enumeration makes the node of listed values that satisfy everything else.
-func (c *compiler) enumeration(parts []part, ts types, raw bool) (int32, error) {
-	var texts []string
-	for _, v := range listed(parts) {
-		ok, err := c.holds(parts, ts, v)
-		if err != nil {
-			return 0, err
-		}
-		if !ok {
-			continue
-		}
-		text := v.compact()
-		if raw && v.kind() == '"' {
-			text = v.text()
-			if !c.vocab.free.dfa.matches(text) {
-				return 0, v.bad("this value cannot be written in a tool call")
-			}
-		}
-		if c.texts += len(text); c.texts > maxTexts {
-			return 0, v.bad("the listed values are too long together")
-		}
-		texts = append(texts, text)
-	}
-	if len(texts) == 0 {
-		return c.never, nil
-	}
-	return c.node(node{kind: kindBytes, bytes: words(texts)})
-}
-
-// holds reports whether a listed value satisfies parts.
-func (c *compiler) holds(parts []part, ts types, v *value) (bool, error) {
-	for _, p := range parts {
-		if of := p.v.member("const"); of != nil && !contains([]*value{of}, v) {
-			return false, nil
-		}
-		if of := p.v.member("enum"); of != nil && !contains(of.kids, v) {
-			return false, nil
-		}
-	}
-	switch v.kind() {
-	case 'n':
-		return ts&nullType != 0, nil
-	case 't', 'f':
-		return ts&boolType != 0, nil
-	case '"':
-		if ts&stringType == 0 {
-			return false, nil
-		}
-		d, err := c.runes(parts)
-		return d != nil && d.matches(v.text()), err
-	case '0':
-		return holdsNumber(parts, ts, v)
-	case '{':
-		return ts&objectType != 0, bare(parts, "properties", "required", "additionalProperties")
-	}
-	return ts&arrayType != 0, bare(parts, "items", "prefixItems", "minItems", "maxItems")
-}
-
-// bare refuses keywords beside listed objects and arrays, which are not looked
-// into.
-func bare(parts []part, keywords ...string) error {
-	for _, p := range parts {
-		for _, name := range keywords {
-			if v := p.v.member(name); v != nil {
-				return v.bad("this keyword is not supported beside enum or const with objects or arrays")
-			}
-		}
-	}
-	return nil
-}
-
-func holdsNumber(parts []part, ts types, v *value) (bool, error) {
-	d, ok := parseDecimal(string(v.raw))
-	if !ok {
-		return false, v.bad("this number has too many digits")
-	}
-	n, err := numberOf(parts, ts)
-	if err != nil || ts&numberType == 0 || n.whole && d.part != "" || n.decimals >= 0 && len(d.part) > n.decimals {
-		return false, err
-	}
-	for side, all := range [][]limit{n.lo, n.hi} {
-		for _, l := range all {
-			c := compare(d, l.decimal)
-			if side == 1 {
-				c = -c
-			}
-			if c < 0 || c == 0 && l.strict {
-				return false, nil
-			}
-		}
-	}
-	rest := 0
-	for _, digit := range []byte(d.whole) {
-		rest = (rest*10 + int(digit-'0')) % max(n.divisor, 1)
-	}
-	return rest == 0, nil
 }

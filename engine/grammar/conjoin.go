@@ -19,6 +19,7 @@ type choices uint8
 const (
 	doneAnyOf choices = 1 << iota
 	doneOneOf
+	doneRefs // what it refers to is among the parts
 )
 
 // maxParts bounds how many schemas one value must satisfy at once.
@@ -27,11 +28,9 @@ const maxParts = 200
 // conjoin makes a node of the values that satisfy all parts. raw is the form of
 // a tool call's parameter, in which strings have no quotes.
 func (c *compiler) conjoin(parts []part, raw bool) (int32, error) {
-	flat := gathering{c: c}
-	for _, p := range parts {
-		if err := flat.add(p); err != nil {
-			return 0, err
-		}
+	flat, err := c.gather(parts...)
+	if err != nil {
+		return 0, err
 	}
 	if flat.never {
 		return c.never, nil
@@ -61,14 +60,32 @@ func conjunction(parts []part, raw bool) string {
 	return b.String()
 }
 
-// gathering collects parts with all that they refer to.
+// gathering collects parts with all that they refer to. Those that ask nothing
+// themselves are left out.
 type gathering struct {
 	c     *compiler
 	parts []part
 	open  []*value // references that lead here
+	fresh map[*value]bool
 	never bool
 }
 
+func (c *compiler) gather(parts ...part) (*gathering, error) {
+	g := &gathering{c: c, fresh: map[*value]bool{}}
+	for _, p := range parts {
+		if err := g.add(p); err != nil {
+			return nil, err
+		}
+	}
+	g.parts = slices.DeleteFunc(g.parts, func(p part) bool { return !p.asks() })
+	for i := range g.parts {
+		g.parts[i].done |= doneRefs
+	}
+	return g, nil
+}
+
+// add takes a part. One that comes again has its choices before it again, so
+// that a choice cannot be justified by itself.
 func (g *gathering) add(p part) error {
 	switch p.v.kind() {
 	case 't':
@@ -83,22 +100,31 @@ func (g *gathering) add(p part) error {
 	if slices.Contains(g.open, p.v) {
 		return p.v.bad("the schema refers to itself with nothing between")
 	}
-	for i := range g.parts {
-		if g.parts[i].v == p.v {
-			g.parts[i].done |= p.done
-			return nil
-		}
+	if g.fresh[p.v] {
+		return nil
 	}
 	if err := g.c.check(p.v); err != nil {
 		return err
 	}
-	if len(g.parts) >= maxParts {
+	if i := slices.IndexFunc(g.parts, func(q part) bool { return q.v == p.v }); i >= 0 {
+		g.parts[i].done &= p.done
+	} else if g.parts = append(g.parts, p); len(g.parts) > maxParts {
 		return p.v.bad("too many schemas apply to one value")
 	}
-	g.parts = append(g.parts, p)
+	if p.done&doneRefs != 0 {
+		return nil
+	}
+	if p.done == 0 {
+		g.fresh[p.v] = true
+	}
 	g.open = append(g.open, p.v)
 	defer func() { g.open = g.open[:len(g.open)-1] }()
-	if ref := p.v.member("$ref"); ref != nil {
+	return g.refs(p.v)
+}
+
+// refs adds what a schema refers to.
+func (g *gathering) refs(v *value) error {
+	if ref := v.member("$ref"); ref != nil {
 		target := g.c.root.resolve(ref.text())
 		if target == nil {
 			return ref.bad("a reference must be to a place in this schema, as #/$defs/name")
@@ -107,7 +133,7 @@ func (g *gathering) add(p part) error {
 			return err
 		}
 	}
-	if all := p.v.member("allOf"); all != nil {
+	if all := v.member("allOf"); all != nil {
 		for _, v := range all.kids {
 			if err := g.add(part{v: v}); err != nil {
 				return err
@@ -115,6 +141,22 @@ func (g *gathering) add(p part) error {
 		}
 	}
 	return nil
+}
+
+// asks reports whether a part asks anything of a value, beside what it refers
+// to and what was chosen.
+func (p part) asks() bool {
+	return slices.ContainsFunc(p.v.names, func(name string) bool {
+		switch name {
+		case "$ref", "allOf":
+			return false
+		case "anyOf":
+			return p.done&doneAnyOf == 0
+		case "oneOf":
+			return p.done&doneOneOf == 0
+		}
+		return !annotation(name)
+	})
 }
 
 // alternatives are the nodes of a conjunction: for each branch of its first
@@ -156,10 +198,10 @@ func (c *compiler) exclusive(of *value) error {
 	if len(of.kids) > 64 {
 		return of.bad("a oneOf of more than 64 branches is not supported; use anyOf")
 	}
-	flat := make([]gathering, len(of.kids))
+	flat := make([]*gathering, len(of.kids))
 	for i, v := range of.kids {
-		flat[i].c = c
-		if err := flat[i].add(part{v: v}); err != nil {
+		var err error
+		if flat[i], err = c.gather(part{v: v}); err != nil {
 			return err
 		}
 	}
@@ -198,12 +240,17 @@ func apart(a, b []part) bool {
 }
 
 func disjoint(a, b []*value) bool {
-	return !slices.ContainsFunc(a, func(v *value) bool { return contains(b, v) })
+	keys := canonicals(b)
+	return !slices.ContainsFunc(a, func(v *value) bool { return keys[v.canonical()] })
 }
 
-func contains(list []*value, v *value) bool {
-	text := v.canonical()
-	return slices.ContainsFunc(list, func(w *value) bool { return w.canonical() == text })
+// canonicals are values as keys.
+func canonicals(list []*value) map[string]bool {
+	out := make(map[string]bool, len(list))
+	for _, v := range list {
+		out[v.canonical()] = true
+	}
+	return out
 }
 
 // listed are the values of the first enumeration, nil if there is none.

@@ -24,9 +24,6 @@ func (c *compiler) check(v *value) error {
 // checkKeyword says what is wrong with a keyword, or nothing.
 func checkKeyword(name string, v *value) string {
 	switch name {
-	case "title", "description", "default", "examples", "example", "$comment", "$schema", "$id", "deprecated",
-		"readOnly", "writeOnly", "discriminator", "externalDocs", "contentMediaType", "contentEncoding", "$defs", "definitions":
-		return "" // they say nothing about what is valid, or only where they are referred to
 	case "type":
 		return checkType(v)
 	case "enum", "anyOf", "oneOf", "allOf":
@@ -68,11 +65,22 @@ func checkKeyword(name string, v *value) string {
 			return "this keyword is supported as 0 only"
 		}
 	default:
-		if !strings.HasPrefix(name, "x-") {
+		if !annotation(name) {
 			return "this keyword is not supported"
 		}
 	}
 	return ""
+}
+
+// annotation reports a keyword that says nothing about what is valid, or only
+// where it is referred to.
+func annotation(name string) bool {
+	switch name {
+	case "title", "description", "default", "examples", "example", "$comment", "$schema", "$id", "deprecated",
+		"readOnly", "writeOnly", "discriminator", "externalDocs", "contentMediaType", "contentEncoding", "$defs", "definitions":
+		return true
+	}
+	return strings.HasPrefix(name, "x-")
 }
 
 func checkType(v *value) string {

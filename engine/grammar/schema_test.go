@@ -114,6 +114,13 @@ func TestSchemas(t *testing.T) {
 			`{"type":"object","properties":{"kids":{"type":"array","items":{"$ref":"#"}}},"additionalProperties":false}`,
 			[]string{`{}`, `{"kids":[{},{"kids":[]}]}`}, []string{`{"kids":{}}`},
 		},
+		"choice of itself is no choice": {
+			`{"type":["string","null"],"anyOf":[{"$ref":"#"},{"maxLength":1}]}`, []string{`"a"`, `null`}, []string{`"ab"`},
+		},
+		"choices met twice": {
+			`{"$defs":{"a":{"anyOf":[{"minLength":2},{"maxLength":0}]}},"type":"string","allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"},{"maxLength":3}]}`,
+			[]string{`""`, `"ab"`, `"abc"`}, []string{`"a"`, `"abcd"`},
+		},
 		"integers in bounds": {
 			`{"type":"integer","minimum":-5,"maximum":120}`,
 			[]string{`-5`, `0`, `7`, `99`, `120`}, []string{`-6`, `121`, `130`, `1000`, `00`, `-0`},

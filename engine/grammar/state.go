@@ -48,7 +48,7 @@ const dead = -1
 
 // maxConfigs bounds a state. Each config can be read to an end, so that
 // leaving some out leaves a state that can.
-const maxConfigs = 4096
+const maxConfigs = 2048
 
 // machine runs a grammar. Its memory is kept between replies and belongs to one
 // of them at a time.
