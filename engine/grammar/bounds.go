@@ -48,37 +48,33 @@ func numberOf(parts []part, ts types) (number, error) {
 			}
 		}
 		if v := p.v.member("format"); v != nil {
-			if err := numberFormat(&n, v, ts); err != nil {
-				return n, err
+			if bits, ok := formatBits(v.text()); ok && bits > 0 {
+				n.within(bits)
 			}
 		}
 	}
 	return n, nil
 }
 
-// numberFormat reads the formats of numbers, which OpenAPI has.
-func numberFormat(n *number, v *value, ts types) error {
-	bits := 0
-	switch v.text() {
+// formatBits are the formats of numbers, which OpenAPI has, and how many bits
+// they leave to a whole number beside its sign; zero is any number.
+func formatBits(name string) (bits int, ok bool) {
+	switch name {
 	case "int32":
-		bits = 31
+		return 31, true
 	case "int64":
-		bits = 63
+		return 63, true
 	case "float", "double": // every number that comes is one
-	default:
-		if ts&stringType == 0 {
-			return v.bad("this format is not supported")
-		}
-		if _, ok := formats()[v.text()]; !ok {
-			return v.bad("this format is not supported")
-		}
+		return 0, true
 	}
-	if bits > 0 {
-		lo, _ := parseDecimal("-" + strconv.FormatUint(1<<bits, 10))
-		hi, _ := parseDecimal(strconv.FormatUint(1<<bits-1, 10))
-		n.lo, n.hi = append(n.lo, limit{decimal: lo}), append(n.hi, limit{decimal: hi})
-	}
-	return nil
+	return 0, false
+}
+
+// within bounds a number to so many bits.
+func (n *number) within(bits int) {
+	lo, _ := parseDecimal("-" + strconv.FormatUint(1<<bits, 10))
+	hi, _ := parseDecimal(strconv.FormatUint(1<<bits-1, 10))
+	n.lo, n.hi = append(n.lo, limit{decimal: lo}), append(n.hi, limit{decimal: hi})
 }
 
 func lcm(a, b int) int {

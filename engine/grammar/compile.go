@@ -166,10 +166,7 @@ func (c *compiler) runes(parts []part) (*runes, error) {
 			if name == "format" {
 				var ok bool
 				if expr, ok = c.formats[expr]; !ok {
-					if typesOf(parts)&numberType != 0 {
-						continue // it may be one of numbers, see number
-					}
-					return nil, v.bad("this format is not supported")
+					continue // it is one of numbers
 				}
 			}
 			m, reason := pattern(expr)

@@ -35,3 +35,14 @@ func (m *Matcher) Finish(limit int) (string, bool) {
 	}
 	return "", false
 }
+
+// Takes reports whether bytes may come, which do not.
+func (m *Matcher) Takes(s string) bool {
+	at := m.at
+	for i := range len(s) {
+		if at = m.m.next(at, s[i]); at == dead {
+			return false
+		}
+	}
+	return true
+}

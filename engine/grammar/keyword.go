@@ -16,6 +16,12 @@ func (c *compiler) check(v *value) error {
 		if err := checkKeyword(name, v.kids[i]); err != "" {
 			return v.kids[i].bad(err)
 		}
+		if name == "format" {
+			format := v.kids[i].text()
+			if _, ok := formatBits(format); !ok && c.formats[format] == "" {
+				return v.kids[i].bad("this format is not supported")
+			}
+		}
 	}
 	c.checked[v] = true
 	return nil
