@@ -190,8 +190,8 @@ func (m *machine) inside(t *text, at uint64) *inside {
 	return in
 }
 
-// maxInsides bounds what is remembered to some 16 MB.
-const maxInsides = 512
+// maxInsides bounds what is remembered to some 8 MB.
+const maxInsides = 256
 
 // look walks the vocabulary for inside.
 func (m *machine) look(t *text, at uint64) *inside {
