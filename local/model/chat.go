@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -97,13 +99,18 @@ func (m *Model) stream(ctx context.Context, end func(), t *ticket, r *request) *
 
 // run waits for the engine and generates all choices. The later ones find the
 // prompt in the engine's cache.
-func (m *Model) run(ctx context.Context, t *ticket, r *request, out output) (*usage, error) {
+func (m *Model) run(ctx context.Context, t *ticket, r *request, out output) (u *usage, err error) {
+	defer func() {
+		if v := recover(); v != nil { // a stream's goroutine has nobody else to
+			u, err = nil, m.panicked(ctx, v)
+		}
+	}()
 	start := time.Now()
 	if err := t.wait(ctx); err != nil {
 		return nil, err
 	}
 	waited := time.Since(start)
-	u := &usage{}
+	u = &usage{}
 	for i := range r.n {
 		c := m.newChoice(i, r, out)
 		res, err := m.generate(ctx, r, c)
@@ -147,7 +154,7 @@ func (m *Model) failure(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, engine.ErrContext):
-		return bad("messages", "the messages and the reply do not fit the model's context of %d tokens", m.gen.MaxContext())
+		return tooLong("the messages and the reply do not fit the model's context of %d tokens", m.gen.MaxContext())
 	case errors.Is(err, engine.ErrNoToken):
 		return bad("logit_bias", "no token may come next")
 	case errors.Is(err, engine.ErrClosed):
@@ -155,4 +162,23 @@ func (m *Model) failure(ctx context.Context, err error) error {
 	}
 	m.log.ErrorContext(ctx, "generate", "component", "engine", "error", err)
 	return wire.AsError(err)
+}
+
+// panicked counts a fault of ours and logs its type and place. Its value may be
+// anything and is not looked at.
+func (m *Model) panicked(ctx context.Context, v any) error {
+	if m.opts.Panicked != nil {
+		m.opts.Panicked()
+	}
+	pcs := make([]uintptr, 64)
+	// Past runtime.Callers, panicked, the deferred function and runtime.gopanic.
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs)])
+	var stack strings.Builder
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		fmt.Fprintf(&stack, "%s:%d\n", f.Function, f.Line)
+	}
+	m.log.ErrorContext(ctx, "panic", "component", "engine", "type", fmt.Sprintf("%T", v), "stack", stack.String())
+	return &wire.Error{Code: wire.CodeInternal, Message: "internal error"}
 }

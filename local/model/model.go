@@ -57,6 +57,8 @@ type Options struct {
 	KeepAlive time.Duration
 	// NoThinking has replies begin without a thought unless a request asks.
 	NoThinking bool
+	// Panicked, unless nil, is called for each reply that a fault of ours ended.
+	Panicked func()
 }
 
 // Model answers chat requests. It is safe for concurrent use.

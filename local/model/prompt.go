@@ -40,7 +40,7 @@ func (m *Model) render(in *wireRequest, r *request) (err error) {
 		r.prompt = append(r.prompt, r.begun...)
 	}
 	if room := m.gen.MaxContext(); len(r.prompt) >= room {
-		return bad("messages", "the messages have %d tokens and the model's context %d", len(r.prompt), room)
+		return tooLong("the messages have %d tokens and the model's context %d", len(r.prompt), room)
 	}
 	return nil
 }

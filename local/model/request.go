@@ -89,6 +89,14 @@ func bad(param, format string, args ...any) *wire.Error {
 	return e
 }
 
+// tooLong is the error of a conversation that the context has no room for.
+// Clients know its code, and shorten the conversation.
+func tooLong(format string, args ...any) *wire.Error {
+	e := wire.Errorf(wire.CodeContextLength, format, args...)
+	e.Param = "messages"
+	return e
+}
+
 // Bounds on what a request may ask for.
 const (
 	maxChoices  = 16
