@@ -204,7 +204,20 @@ func (m *machine) look(t *text, at uint64) *inside {
 	path := append(m.path[:0], at)
 	for i := int32(1); i < int32(len(v.char)); {
 		d := int(v.depth[i])
-		to, ok := t.step(path[d-1], v.char[i])
+		from, b := path[d-1], v.char[i]
+		if q, body := inBody(from); body && b >= 0x20 && b < 0x80 && b != '"' && b != '\\' && t.dfa.ascii != nil && t.form != plain {
+			// What step would do, for nearly all bytes that it is asked about.
+			q = t.dfa.ascii[q][b]
+			if q < 0 {
+				i = v.end[i]
+				continue
+			}
+			v.set(in.mask, i)
+			path = append(path[:d], progress(q, modeBody, 0))
+			i++
+			continue
+		}
+		to, ok := t.step(from, b)
 		if !ok {
 			i = v.end[i]
 			continue
