@@ -249,9 +249,17 @@ kernel void attend_combine(
   sum = simd_sum(sum);
   simdgroup_barrier(mem_flags::mem_threadgroup);
   float o = 0.0f;
-  for (uint i = sg; i < args.splits; i += 8u) {
-    const float w = by[i];
-    if (w > 0.0f) o += w * parts[((ulong)head * args.splits + i) * args.dim + d];
+  device const float *part = parts + (ulong)head * args.splits * args.dim + d;
+  for (uint base = sg; base < args.splits; base += 64u) {
+    float v[8]; // all asked for before the first is used
+#pragma unroll
+    for (uint k = 0; k < 8u; k++) v[k] = part[metal::min(base + 8u * k, args.splits - 1u) * args.dim];
+#pragma unroll
+    for (uint k = 0; k < 8u; k++) {
+      const uint i = base + 8u * k;
+      const float w = i < args.splits ? by[metal::min(i, args.splits - 1u)] : 0.0f;
+      o += w > 0.0f ? w * v[k] : 0.0f; // what nobody wrote may be anything
+    }
   }
   acc[sg * 32u + lane] = o;
   threadgroup_barrier(mem_flags::mem_threadgroup);

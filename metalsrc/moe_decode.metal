@@ -49,6 +49,12 @@ kernel void moe_in(
   uint rows[2];
   rows[0] = unit;
   rows[1] = unit + args.width;
+  Fetched<4> x;
+  Gains<4> gains;
+  if (!INPUTS_LATE) {
+    fetch(x, h, nb, tid, nsg * 32u);
+    fetch_gains(gains, gain, nb, tid, nsg * 32u);
+  }
   if (wide) {
     octets_load(t, q, row, nb, lane);
   } else {
@@ -56,7 +62,11 @@ kernel void moe_in(
     strip_load<2, 1>(two, shared, shared, rows, nb, lane + 32u);
   }
   inputs_ready();
-  const float square = stage_normed(xs, sums, nb, h, gain, tid, nsg * 32u);
+  if (INPUTS_LATE) {
+    fetch(x, h, nb, tid, nsg * 32u);
+    fetch_gains(gains, gain, nb, tid, nsg * 32u);
+  }
+  const float square = stage_normed(xs, sums, nb, x, gains, h, gain, tid, nsg * 32u);
   if (lane == 0u) red[sg] = square;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const float inv = inverse_rms(red, nsg, args.cols, args.eps);
@@ -92,10 +102,13 @@ struct Route {
 // softmax: the j-th on lane j. One simdgroup.
 inline Route route(device const float *logits, uint n, uint k, uint lane) {
   uint key[8];
+  float value[8]; // all asked for before the first is looked at
+#pragma unroll
+  for (uint i = 0; i < 8u; i++) value[i] = logits[metal::min(lane + 32u * i, n - 1u)];
 #pragma unroll
   for (uint i = 0; i < 8u; i++) {
-    key[i] = 0u;
-    if (lane + 32u * i < n) key[i] = ordered(logits[lane + 32u * i]);
+    const uint k = ordered(value[i]);
+    key[i] = lane + 32u * i < n ? k : 0u;
   }
   Route r;
   r.id = 0u;
@@ -111,11 +124,11 @@ inline Route route(device const float *logits, uint n, uint k, uint lane) {
     id = simd_min(id);
 #pragma unroll
     for (uint i = 0; i < 8u; i++) key[i] = lane + 32u * i == id ? 0u : key[i];
-    const float value = unordered(top);
-    if (j == 0u) greatest = value;
+    const float chosen = unordered(top);
+    if (j == 0u) greatest = chosen;
     if (lane == j) {
       r.id = id;
-      mine = value;
+      mine = chosen;
     }
   }
   const float e = lane < k ? metal::exp(mine - greatest) : 0.0f;
@@ -168,7 +181,11 @@ kernel void moe_gate_up(
     }
     if (lane == 0u) red[0] = 0.0f;
   } else {
-    const float square = stage_normed(xs, sums, nb, h, gain, tid - 32u, (nsg - 1u) * 32u);
+    Fetched<3> x;
+    Gains<3> gains;
+    fetch(x, h, nb, tid - 32u, (nsg - 1u) * 32u);
+    fetch_gains(gains, gain, nb, tid - 32u, (nsg - 1u) * 32u);
+    const float square = stage_normed(xs, sums, nb, x, gains, h, gain, tid - 32u, (nsg - 1u) * 32u);
     if (lane == 0u) red[sg] = square;
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -230,8 +247,11 @@ kernel void moe_down_add(
   threadgroup float2 *sums = all_sums + sg * most;
 
   const Quant q = quant(is_shared ? shared_w : down_w, is_shared ? shared_s : down_s, is_shared ? shared_b : down_b);
+  device const float *from = is_shared ? sact : act + sg * args.width;
   uint start = 0u;
   if (!is_shared) start = pick[sg] * args.rows;
+  Fetched<4> x;
+  fetch(x, from, nb, lane, 32u);
   uint rows[4];
 #pragma unroll
   for (uint r = 0; r < 4u; r++) rows[r] = start + metal::min(base + r * abreast + mine, args.rows - 1u);
@@ -240,7 +260,7 @@ kernel void moe_down_add(
   strip_load<4, 1>(one, q, q, rows, nb, first);
   strip_load<4, 1>(two, q, q, rows, nb, first + args.lanes);
   const float by = is_shared ? gate[0] : weight[sg];
-  stage_plain(xs, sums, nb, is_shared ? sact : act + sg * args.width, lane, 32u);
+  stage_plain(xs, sums, nb, x, from, lane, 32u);
   simdgroup_barrier(mem_flags::mem_threadgroup);
   strip_run<4, 1>(y, one, two, q, q, rows, xs, sums, nb, first, args.lanes);
   for (uint d = 1; d < args.lanes; d <<= 1) {
