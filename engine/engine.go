@@ -21,6 +21,10 @@ type Options struct {
 	// and what references are compared with. Otherwise activations meet 4-bit
 	// weights in 8 bits, and keys and values are kept in bfloat16.
 	Exact bool
+	// MLX rounds activations to bfloat16 wherever MLX does, so that greedy tokens
+	// can be compared with those of mlx-lm: slower than Exact, and on the
+	// processor only. Keys and values are kept in bfloat16, which they are.
+	MLX bool
 	// ChunkedDelta computes the delta rule over a prompt in chunks of 64, as
 	// Hugging Face and devices with matrix units do, instead of step by step.
 	// Results then depend on where a prompt is cut, by rounding.
@@ -95,7 +99,7 @@ func newEngine(file *checkpoint.Checkpoint, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.weights, e.kernels, e.dims.half = w, cpu.Best(), !o.Exact
+	e.weights, e.kernels, e.dims.half = w, cpu.Best(), !o.Exact || o.MLX
 	if err := e.open(o); err != nil {
 		return nil, err
 	}
@@ -106,9 +110,15 @@ func newEngine(file *checkpoint.Checkpoint, o Options) (*Engine, error) {
 
 // open chooses what computes.
 func (e *Engine) open(o Options) error {
+	if o.MLX && o.Backend == "auto" {
+		o.Backend = "cpu"
+	}
 	g, err := openGPU(e.file, o)
 	if err != nil {
 		return err
+	}
+	if g != nil && o.MLX {
+		return errors.Join(errors.New("MLX's rounding is on the processor only"), g.close())
 	}
 	if g != nil {
 		e.backend, e.chunk = g, g.m.Chunk()

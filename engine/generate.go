@@ -27,8 +27,10 @@ type Request struct {
 	Stop     []int32
 	Sampling Sampling
 	// Allowed, unless nil, says which tokens may come after the reply so far:
-	// how a grammar constrains. It is called for every token of the vocabulary.
-	Allowed func(reply []int32) func(id int32) bool
+	// how a grammar constrains. Token id may come if bit id%64 of word id/64 is
+	// set; words that are missing are zero. It is called once for each token,
+	// with one more than before, and the words are used until the next call.
+	Allowed func(reply []int32) []uint64
 }
 
 // LogValue prints sizes alone.
@@ -164,11 +166,11 @@ func (e *Engine) reply(ctx context.Context, s *Session, r *Request, limit int, r
 	m := newSampler(r.Sampling, e.kernels, e.dims.vocab, r.Prompt)
 	next := make([]int32, 1)
 	for {
-		var allowed func(int32) bool
+		var allowed []uint64
 		if r.Allowed != nil {
 			allowed = r.Allowed(s.Tokens()[len(r.Prompt):])
 		}
-		id, err := m.choose(s.Logits(), allowed)
+		id, err := m.choose(s.Logits(), allowed, r.Allowed != nil)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"weir/engine/checkpoint"
 	"weir/engine/device"
 	"weir/engine/device/cuda"
+	"weir/engine/device/metal"
 	"weir/engine/gpu"
 )
 
@@ -34,7 +35,7 @@ func OpenDevice(backend string) (device.Device, error) {
 	case BackendCUDA:
 		return cuda.Open(cuda.Options{})
 	case BackendMetal:
-		return nil, errors.New("Metal is not built in")
+		return metal.Open(metal.Options{})
 	}
 	return nil, fmt.Errorf("%q is no backend with a device: cuda and metal are", backend)
 }

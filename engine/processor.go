@@ -21,12 +21,15 @@ func newProcessor(d *dims, w *weights, o Options, chunk int) (*processor, error)
 		return nil, err
 	}
 	form := cpu.Int8
-	if o.Exact {
+	if o.Exact || o.MLX {
 		form = cpu.Float32
 	}
 	p := &processor{dims: d, pool: cpu.NewPool(o.Threads)}
 	p.step = newStep(d, w, kernels, form, chunk, p.pool.Size())
 	p.step.chunked = o.ChunkedDelta
+	if p.step.rounds = o.MLX; o.MLX {
+		p.step.mix, p.step.side = make([]float32, chunk*d.hidden), make([]float32, chunk*d.hidden)
+	}
 	p.task = p.step.forward
 	return p, nil
 }

@@ -107,13 +107,18 @@ struct AttendSums {
   simdgroup_matrix<float, 8, 8> o[D / 8u];
 };
 
+// How many positions a row sees. Rows behind the last see none: their queries
+// are of any contents, and a score that is no number would get into the rows
+// beside it by the product with the diagonal matrix.
+inline uint attend_seen(uint row, uint rows, uint position) { return row < rows ? position + 1u : 0u; }
+
 // The online softmax of a simdgroup's 8 rows over the keys of tiles from to
-// stop-1. The lane's row is first+lane/4; its share of the sum of the weights is
+// stop-1, as far as the row sees them. The lane's row is first+lane/4; its share of the sum of the weights is
 // sum, their maximum top. All simdgroups of the threadgroup take part.
 template <uint D>
 inline void attend_walk(
     thread AttendSums<D> &out, thread float &top, thread float &sum, device const bfloat *q, device const bfloat *keys,
-    device const bfloat *values, constant AttendArgs &args, threadgroup float *mine, uint from, uint stop, uint limit,
+    device const bfloat *values, constant AttendArgs &args, threadgroup float *mine, uint from, uint stop, uint seen,
     uint lane) {
   typedef simdgroup_matrix<float, 8, 8> Tile;
   typedef simdgroup_matrix<bfloat, 8, 8> Stored;
@@ -148,7 +153,7 @@ inline void attend_walk(
     float v[8];
     float most = -1e30f;
     for (uint i = 0; i < 8u; i++) {
-      v[i] = at + lane % 4u + 4u * i <= limit ? mark[4u * i] * scale : -1e30f;
+      v[i] = at + lane % 4u + 4u * i < seen ? mark[4u * i] * scale : -1e30f;
       most = metal::max(most, v[i]);
     }
     most = metal::max(most, simd_shuffle_xor(most, 1));
@@ -205,7 +210,7 @@ inline void attend_rows(
   float top, sum;
   attend_walk<D>(
       a, top, sum, q + (ulong(kv) * args.padded * group + first) * D, keys + kv * D, values + kv * D, args, mine, 0u,
-      (end + 31u) / 32u, step->pos + query, lane);
+      (end + 31u) / 32u, attend_seen(row, n * group, step->pos + query), lane);
   const uint head = kv * group + row % group;
   gate += ulong(query) * args.strideQ + head * 2u * D + D;
   x += ulong(query) * args.strideX + head * D;
@@ -263,7 +268,7 @@ inline void attend_part(
   float top, sum;
   attend_walk<D>(
       a, top, sum, q + (ulong(kv) * args.padded * group + first) * D, keys + kv * D, values + kv * D, args, mine,
-      all * tg.z / tgs.z, all * (tg.z + 1u) / tgs.z, step->pos + query, lane);
+      all * tg.z / tgs.z, all * (tg.z + 1u) / tgs.z, attend_seen(first + lane / 4u, n * group, step->pos + query), lane);
   const ulong row = (ulong(tg.z) * args.kvHeads + kv) * (tgs.y * 64u) + first;
   if (lane % 4u == 0u) stats[row + lane / 4u] = float2(top, sum);
 #pragma unroll

@@ -12,6 +12,7 @@ struct TopkArgs {
 // pick[m][k], weight[m][k]: the k greatest logits of each row, greatest first, the
 // lower number first among equals, and a softmax over them.
 // Grid: ceil(m / 8) threadgroups of 256 threads, a simdgroup for a row.
+//@threads 256
 kernel void topk_rows(
     device const float *logits [[buffer(0)]],
     device uint *pick [[buffer(1)]],
@@ -88,6 +89,7 @@ struct PlaceArgs {
 };
 
 // counts[E]: how many choices each expert has. Grid: E threadgroups of 256.
+//@threads 256
 kernel void moe_count(
     device const uint *pick [[buffer(0)]],
     device uint *counts [[buffer(1)]],
@@ -110,6 +112,7 @@ kernel void moe_count(
 // slots[choices]: the choices sorted by expert, in order among one expert's; and
 // the tiles (expert, first slot, end slot, 0) of at most args.rows slots of one
 // expert, the unused ones zero. Grid: E threadgroups of 256.
+//@threads 256
 kernel void moe_place(
     device const uint *pick [[buffer(0)]],
     device const uint *counts [[buffer(1)]],
@@ -176,6 +179,7 @@ struct CombineArgs {
 // h[m][n] += sum over a row's choices c of weight[c] * y[c][n] + gate[m] * shared[m][n].
 // The sum goes in the order of the choices. Grid: (ceil(n / 1024), m) threadgroups
 // of 256 threads, 4 columns each; n is a multiple of 4.
+//@threads 256
 kernel void moe_combine_rows(
     device const bfloat *y [[buffer(0)]],
     device const float *weight [[buffer(1)]],

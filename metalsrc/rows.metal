@@ -5,6 +5,7 @@ struct NormArgs {
   float eps;
 };
 // x[m][n] = h * gain / sqrt(mean h^2 + eps), as bfloat. Grid: m threadgroups of 256.
+//@threads 256
 kernel void rmsnorm_rows(
     device const float *h [[buffer(0)]],
     device const bfloat *gain [[buffer(1)]],
@@ -45,6 +46,7 @@ struct RouterArgs {
 // 32 of k at a time. The factor of the norm is found on the way, since each
 // threadgroup sees the whole of its rows. Grid: (ceil(n / 64), ceil(m / 64)).
 // 4 * m * n * k FLOP at about 3 floats of threadgroup memory for 8 FMA.
+//@threads 128
 kernel void router_rows(
     device const float *h [[buffer(0)]],
     device const bfloat *gain [[buffer(1)]],

@@ -28,11 +28,12 @@ type engineFlags struct {
 	Threads    int    `help:"Threads to compute with; 0 for all cores."`
 	Kernels    string `help:"Instructions to use: plain, avx2 or avx512; the best there are unless given."`
 	Exact      bool   `help:"Compute in float32 throughout: slower, and what references are compared with."`
+	MLX        bool   `name:"mlx" help:"Round activations where MLX does, to compare with what mlx-lm generates; processor only, and slow."`
 	AnySize    bool   `help:"Take other sizes of the same architecture."`
 }
 
 func (f engineFlags) options() engine.Options {
-	return engine.Options{Backend: f.backend(), Threads: f.Threads, Kernels: f.Kernels, Exact: f.Exact, AnySize: f.AnySize}
+	return engine.Options{Backend: f.backend(), Threads: f.Threads, Kernels: f.Kernels, Exact: f.Exact, MLX: f.MLX, AnySize: f.AnySize}
 }
 
 // backend is the processor when something is asked for that only it has.

@@ -37,36 +37,40 @@ func (s AttendShape) tile() int {
 
 func (s AttendShape) tiles() int { return piecesOf(s.Rows*s.Heads/s.KVHeads, s.tile()) }
 
-// parts is into how many parts the keys are cut: as many as there is room for
-// at a time. A unit runs one threadgroup on matrix units, else about two.
-func (s AttendShape) parts() int {
+// parts is into how many parts the keys are cut, for tiles of rows: as many as
+// there is room for at a time. A unit runs one threadgroup on matrix units, else
+// about two.
+func (s AttendShape) parts(tiles int) int {
 	at := s.Units
 	if !s.Matrix {
 		at *= 2
 	}
-	return min(max(at/(s.tiles()*s.KVHeads), 1), attendParts)
+	return min(max(at/(tiles*s.KVHeads), 1), attendParts)
+}
+
+// partRows is how many rows of sums and statistics the parts leave.
+func (s AttendShape) partRows(tiles int) int64 {
+	if n := s.parts(tiles); n > 1 {
+		return int64(n * s.KVHeads * tiles * s.tile())
+	}
+	return 0
 }
 
 // sizes of the scratch: queries; sums and statistics of parts.
 func (s AttendShape) sizes() (q, sums, stats int64) {
-	q = int64(s.padded()) * int64(s.Heads*s.Dim) * 2
-	if n := s.parts(); n > 1 {
-		rows := int64(n * s.KVHeads * s.tiles() * s.tile())
-		sums, stats = rows*int64(s.Dim)*4, rows*8
-	}
-	return q, sums, stats
+	rows := s.partRows(s.tiles())
+	return int64(s.padded()) * int64(s.Heads*s.Dim) * 2, rows * int64(s.Dim) * 4, rows * 8
 }
 
-// ScratchSize is the size of AttendInput.Scratch in bytes, enough for steps of
+// ScratchSize is the size of AttendInput.Q in bytes, enough for launches of
 // fewer rows too.
 func (s AttendShape) ScratchSize() int64 {
+	q, _, _ := s.sizes()
 	var most int64
-	for rows := s.Rows; rows > 0; rows -= max(1, min(rows-1, s.tile()*s.KVHeads/s.Heads)) {
-		s.Rows = rows
-		q, sums, stats := s.sizes()
-		most = max(most, q+sums+stats)
+	for tiles := range s.tiles() {
+		most = max(most, s.partRows(tiles+1))
 	}
-	return most
+	return q + most*int64(s.Dim*4+8)
 }
 
 // SharedSize is how much threadgroup memory the attention wants, beside what
@@ -122,7 +126,7 @@ func (s AttendShape) Attend(in AttendInput) []device.Command {
 // AttendKeys is the attention itself: one launch, or two where the keys are cut
 // into parts.
 func (s AttendShape) AttendKeys(in AttendInput) []device.Command {
-	if s.parts() > 1 {
+	if s.parts(s.tiles()) > 1 {
 		return []device.Command{s.attendPart(in), s.attendMerge(in)}
 	}
 	return []device.Command{s.AttendRows(in)}
@@ -162,7 +166,7 @@ func (s AttendShape) attendPart(in AttendInput) device.Command {
 	q, sums, stats := s.scratch(in)
 	c := device.Command{
 		Kernel:  fmt.Sprintf("attend_part_d%d", s.Dim),
-		Groups:  [3]int{s.KVHeads, s.tiles(), s.parts()},
+		Groups:  [3]int{s.KVHeads, s.tiles(), s.parts(s.tiles())},
 		Threads: [3]int{256, 1, 1},
 		Args:    []device.Arg{q, in.Keys, in.Values, in.Step, sums, stats, s.args(in)},
 	}
@@ -182,7 +186,7 @@ func (s AttendShape) attendMerge(in AttendInput) device.Command {
 		Groups:  [3]int{s.Rows, piecesOf(s.Heads, 4), 1},
 		Threads: [3]int{128, 1, 1},
 		Args: []device.Arg{sums, stats, in.QGate.Arg, in.Step, in.X, device.Value(attendMergeArgs{
-			uint32(s.Rows), uint32(s.Heads), uint32(s.KVHeads), uint32(s.parts()), uint32(s.tiles() * s.tile()),
+			uint32(s.Rows), uint32(s.Heads), uint32(s.KVHeads), uint32(s.parts(s.tiles())), uint32(s.tiles() * s.tile()),
 			uint32(in.QGate.Stride), uint32(in.StrideX),
 		})},
 	}

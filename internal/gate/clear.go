@@ -184,9 +184,7 @@ func (d *Decided) masked() (map[int][]pii.Span, map[pii.Label]mask.Style) {
 }
 
 func needsNote(masked []mask.Entry) bool {
-	// A value without a surrogate of its kind gets a placeholder whatever its
-	// style, so the token itself is looked at.
-	return slices.ContainsFunc(masked, func(e mask.Entry) bool { return pii.Never(e.Token) })
+	return slices.ContainsFunc(masked, mask.Entry.Placeholder)
 }
 
 // noteAt puts the note at the end of the first system message's text, or in a

@@ -48,6 +48,19 @@ func LabelTable() string {
 	return table([]string{"id", "label", "placeholder", "what it is", "identifies"}, rows)
 }
 
+// SensitivityTable is the table of docs/policy.md.
+func SensitivityTable() string {
+	var rows [][]string
+	for _, t := range pii.Terms() {
+		var labels []string
+		for _, l := range t.Labels {
+			labels = append(labels, "`"+string(l)+"`")
+		}
+		rows = append(rows, []string{t.Name, strconv.FormatFloat(t.Weight, 'g', -1, 64), strings.Join(labels, ", "), t.Source})
+	}
+	return table([]string{"term", "weight", "labels", "where the number comes from"}, rows)
+}
+
 // names are what a document must mention, and what of the code they were read
 // from.
 type names struct {

@@ -87,6 +87,7 @@ func ours() map[string][]string {
 		"pii/fold":   {},
 		"pii/mask":   {"pii", "pii/fold"},
 		"pii/rules":  {"pii", "pii/fold"},
+		"pii/custom": {"pii", "pii/rules"},
 		"pii/tagger": {"pii", "pii/fold", "pii/tagger/internal/feature", "internal/vec"},
 
 		"pii/tagger/internal/feature": {"pii", "pii/fold"},
@@ -100,7 +101,7 @@ func ours() map[string][]string {
 		"internal/telemetry": {},
 		"internal/seal":      {},
 		"internal/store":     {},
-		"internal/config":    {"local", "pii"},
+		"internal/config":    {"local", "pii", "pii/custom"},
 
 		"internal/store/sqlite":    {"internal/store"},
 		"internal/store/storetest": {"internal/store"},

@@ -15,6 +15,8 @@ func (s *Set) passwords(t *text, out *findings) {
 		switch {
 		case h.set.has(s.c.password):
 			s.password(t, h, out)
+		case h.set.has(s.c.oauth):
+			s.namedSecret(t, h, "token-named", 2.75, out)
 		case h.set.has(s.c.apikey):
 			s.namedSecret(t, h, "secret-named", 2.75, out)
 		case h.set.has(s.c.token):
@@ -42,6 +44,9 @@ func (s *Set) password(t *text, h hit, out *findings) {
 			}
 		}
 	}
+	if option(t.s, h) && l.words == 0 {
+		l.strong = true // an option of a command: --password X
+	}
 	if !l.strong && !l.is {
 		return
 	}
@@ -50,6 +55,9 @@ func (s *Set) password(t *text, h hit, out *findings) {
 		return
 	}
 	start, end, quoted := secretExtent(t, l)
+	if h.start > uint32(t.key) && afterAccount(t.s[max(t.key, int(h.start)-maxAccount):h.start]) {
+		start += accountOf(t.s[start:end]) // ID/PW: kim/hunter2
+	}
 	v := t.s[start:end]
 	if len(v) < 3 || len(v) > 1024 || pii.Never(v) || s.notSecret(t, l, v, end, quoted) {
 		return
@@ -132,14 +140,84 @@ func secretExtent(t *text, l link) (start, end int, quoted bool) {
 			return l.at, end, true
 		}
 	}
+	if n := entity(t.s[l.at:]); n > 0 {
+		l.at += n // a quotation mark in HTML
+	}
 	if l.at == t.key && t.key > 0 && len(t.s)-t.key < 400 && !strings.ContainsAny(t.s[l.at:], " \n") {
 		return l.at, len(t.s), true // the member's whole value
 	}
-	end = t.token(l.at)
+	end = l.at + fieldEnd(t.s[l.at:t.token(l.at)])
 	for end > l.at && strings.IndexByte(".,:", t.s[end-1]) >= 0 {
 		end--
 	}
 	return l.at, end, false
+}
+
+// maxAccount bounds the name of an account field before "/PW".
+const maxAccount = 24
+
+// afterAccount reports that a pair is named: before, which ends where the name
+// of a password begins, ends in that of an account and a sign that joins them.
+func afterAccount(before string) bool {
+	cut := strings.TrimRight(before, " ")
+	if cut == "" || strings.IndexByte("/:&(,", cut[len(cut)-1]) < 0 {
+		return false
+	}
+	cut = lowerASCII(strings.TrimRight(cut[:len(cut)-1], " "))
+	for _, name := range [...]string{"id", "user", "username", "login", "account", "email", "アカウント", "계정", "아이디", "账号"} {
+		if rest, ok := strings.CutSuffix(cut, name); ok && (rest == "" || byteClass[rest[len(rest)-1]] == byteOther || name[0] >= 0x80) {
+			return true
+		}
+	}
+	return false
+}
+
+// accountOf returns the length of the account in front of a password, with the
+// sign between, or 0.
+func accountOf(pair string) int {
+	i := strings.IndexAny(pair, "/:,(")
+	if i < 2 || len(pair)-i < 4 {
+		return 0
+	}
+	return i + 1
+}
+
+// fieldEnd returns where the first field of a run without blanks ends: at the
+// next parameter of a query, the next name with a value, the next mark of HTML.
+func fieldEnd(run string) int {
+	for i := 1; i < len(run); i++ {
+		switch run[i] {
+		case '&':
+			if entity(run[i:]) > 0 || nameThen(run[i+1:], "=") {
+				return i
+			}
+		case ',':
+			if nameThen(run[i+1:], ":=") {
+				return i
+			}
+		}
+	}
+	return len(run)
+}
+
+// entity returns the length of the quotation mark or bracket of HTML that begins
+// s, or 0.
+func entity(s string) int {
+	for _, e := range [...]string{"&quot;", "&lt;", "&gt;", "&apos;", "&#39;", "&#34;", "&quot", "&lt", "&gt"} {
+		if strings.HasPrefix(s, e) {
+			return len(e)
+		}
+	}
+	return 0
+}
+
+// nameThen reports a name at the beginning of s that one of the signs follows.
+func nameThen(s, signs string) bool {
+	i := 0
+	for i < len(s) && i < 40 && (byteClass[s[i]] == byteLower || byteClass[s[i]] == byteUpper || byteClass[s[i]] == byteWide || i > 0 && (s[i] == '_' || s[i] == '-' || byteClass[s[i]] == byteDigit)) {
+		i++
+	}
+	return i > 1 && i < len(s) && strings.IndexByte(signs, s[i]) >= 0
 }
 
 // wordRun returns the length of a run of 12 to 24 small words at i, as a
@@ -297,10 +375,39 @@ func (s *Set) namedSecret(t *text, h hit, rule string, least float64, out *findi
 	if strings.Contains(v, "://") || strings.HasPrefix(v, "0x") && len(v) <= 18 || !quoted && assignedTo(t.s[end:]) || strings.HasPrefix(v, "/") || strings.HasPrefix(v, "-/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "process.env") || !quoted && plainName(v) {
 		return
 	}
+	if identifies(t.s[h.start:h.end]) && plainID(v) {
+		return
+	}
 	if s.harmless(v, weak) || entropy(v) < least-0.5*float64(b2i(!weak)) {
 		return
 	}
-	out.add(t, start, end, s.own[rule], 0.82, pii.RankContext)
+	score := 0.82
+	if rule == "token-named" && h.set.has(s.c.oauth) {
+		score = 0.84 // its name says more than the "token" or "secret" within
+	}
+	out.add(t, start, end, s.own[rule], score, pii.RankContext)
+}
+
+// identifies reports names of what is told apart by an id as often as it is
+// opened by a secret.
+func identifies(name string) bool {
+	low := lowerASCII(name)
+	return strings.Contains(low, "session") || low == "sid"
+}
+
+// plainID reports an id that everybody may know: a ULID, a UUID, also behind a
+// word that says of what, as sess_.
+func plainID(v string) bool {
+	if i := strings.LastIndexAny(v, "_-."); i >= 2 && i <= 12 && plainName(v[:i]) && strings.ToLower(v[:i]) == v[:i] {
+		v = v[i+1:]
+	}
+	switch len(v) {
+	case 26: // 48 bits of time and 80 of chance, in Crockford's alphabet
+		return v[0] >= '0' && v[0] <= '7' && strings.Trim(strings.ToUpper(v), "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == "" && strings.ContainsAny(v, "0123456789")
+	case 36:
+		return strings.Count(v, "-") == 4 && isHexText(strings.ReplaceAll(v, "-", ""))
+	}
+	return false
 }
 
 // option reports an option of a command, as in "--token X".

@@ -8,6 +8,7 @@ import (
 	"weir/engine/checkpoint"
 	"weir/engine/device"
 	"weir/engine/device/check"
+	"weir/engine/device/devicetest"
 	"weir/engine/device/emulator"
 	"weir/engine/gpu"
 )
@@ -27,10 +28,7 @@ func (r *recorder) Compile(s *device.Stream) (device.Program, error) {
 // be left out, and nothing that a command waits for.
 func TestStreamsOfAModel(t *testing.T) {
 	t.Parallel()
-	d, err := emulator.Open(emulator.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := devicetest.Emulator(t, emulator.Options{})
 	r := &recorder{Device: d}
 	file, err := checkpoint.Open(filepath.Join("..", "..", "checkpoint", "testdata", "tiny-a"), checkpoint.Options{AnyDimensions: true})
 	if err != nil {

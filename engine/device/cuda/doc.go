@@ -28,7 +28,7 @@
 //
 // WEIR_NVRTC names libnvrtc where it lies in no usual place. Without a GPU the
 // build tag nvrtc adds tests that compile every unit and report registers and
-// spills, and that fill a folder of compiled units (WEIR_CUDA_CACHE) to be carried
+// spills, and that fill a folder of compiled kernels (WEIR_CUDA_CACHE) to be carried
 // to a GPU.
 package cuda
 

@@ -16,6 +16,9 @@ import (
 	"weir/metalsrc/msl"
 )
 
+// ErrNoCompiler says that no C++ compiler was found.
+var ErrNoCompiler = errors.New("no C++ compiler")
+
 // variant is the macro that chooses Metal's tensor operations.
 const variant = "TENSOR_OPS"
 
@@ -54,7 +57,7 @@ func findCompiler(name string) (compiler, error) {
 		id := fmt.Sprintf("%s %d %d", path, st.Size(), st.ModTime().UnixNano())
 		return compiler{path, id, dir}, os.MkdirAll(dir, 0o755)
 	}
-	return compiler{}, fmt.Errorf("no C++ compiler: tried %s", strings.Join(names, ", "))
+	return compiler{}, fmt.Errorf("%w: tried %s", ErrNoCompiler, strings.Join(names, ", "))
 }
 
 // flags of every compilation. No contraction: a product and a sum round twice,

@@ -170,6 +170,7 @@ func TestAttendRows(t *testing.T) {
 		"parts that some rows do not reach":   {shape{Rows: 40, Heads: 8, KVHeads: 1, Dim: 64, Rotary: 16, Units: 9}, 40, 0, false, 3, false},
 		"real dims":                           {shape{Rows: 9, Heads: 16, KVHeads: 2, Dim: 256, Rotary: 64}, 9, 55, false, 1, false},
 		"the model":                           {shape{Rows: 200, Heads: 16, KVHeads: 2, Dim: 256, Rotary: 64}, 200, 0, false, 1, true},
+		"the model, a long conversation":      {shape{Rows: 2, Heads: 16, KVHeads: 2, Dim: 256, Rotary: 64, Units: 132}, 2, 131070, false, 2, true},
 		"the model, keys in parts":            {shape{Rows: 16, Heads: 16, KVHeads: 2, Dim: 256, Rotary: 64, Units: 132}, 16, 9000, false, 2, true},
 		"the model, some way on, float input": {shape{Rows: 65, Heads: 16, KVHeads: 2, Dim: 256, Rotary: 64}, 64, 3000, true, 2, true},
 	} {
