@@ -31,13 +31,15 @@ func (s *step) place(w *cpu.Worker, l *attentionWeights, layer int) {
 	for t := lo; t < hi; t++ {
 		for h := range d.heads {
 			q := s.q[(t*d.heads+h)*2*D:][:D]
-			s.k.RMSNorm(q, q, l.qNorm, d.eps)
+			s.rms(q, q, l.qNorm)
 			s.rotate(t, q)
+			s.round(q)
 		}
 		for h := range d.kvHeads {
 			key, value := s.kNew[(t*d.kvHeads+h)*D:][:D], s.vNew[(t*d.kvHeads+h)*D:][:D]
-			s.k.RMSNorm(key, key, l.kNorm, d.eps)
+			s.rms(key, key, l.kNorm)
 			s.rotate(t, key)
+			s.round(key)
 			s.state.store(layer, s.state.length+t, h, key, value)
 		}
 	}
@@ -59,10 +61,21 @@ func (s *step) attendHeads(w *cpu.Worker, layer, lo, hi int) {
 	for i := lo; i < hi; i++ {
 		out := s.mixed[i*D : (i+1)*D]
 		s.softmax[i].End(out)
-		for j, g := range s.q[(2*i+1)*D:][:D] {
-			out[j] *= cpu.Sigmoid(g)
-		}
+		s.gate(out, s.q[(2*i+1)*D:][:D])
 	}
+}
+
+// gate lets through of out what the gates say.
+func (s *step) gate(out, gates []float32) {
+	s.round(out)
+	for j, g := range gates {
+		open := cpu.Sigmoid(g)
+		if s.rounds {
+			open = rounded(open)
+		}
+		out[j] *= open
+	}
+	s.round(out)
 }
 
 // attendPage adds the page that begins at position first, for those of the

@@ -77,8 +77,8 @@ func (e *Engine) Bench(ctx context.Context, o BenchOptions, report func(BenchRow
 
 func (e *Engine) benchRow(ctx context.Context, n int, o BenchOptions) (BenchRow, error) {
 	row := BenchRow{
-		Context: n, Threads: e.pool.Size(), Kernels: e.step.k.Level().String(),
-		MatrixBytes: e.step.weights.tokenBytes(e.dims.topK),
+		Context: n, Threads: e.backend.about().Threads, Kernels: e.backend.about().Kernels,
+		MatrixBytes: e.weights.tokenBytes(e.dims.topK),
 	}
 	var prefill, decode []time.Duration
 	for round := range o.Rounds + 1 {
@@ -120,6 +120,7 @@ func (e *Engine) benchRow(ctx context.Context, n int, o BenchOptions) (BenchRow,
 // benchRun is one prompt and steps tokens after the first.
 func (e *Engine) benchRun(ctx context.Context, n, steps int) (prefill, decode time.Duration, digest uint64, err error) {
 	s, prompt, next := e.NewSession(), BenchPrompt(n, e.dims.vocab), make([]int32, 1)
+	defer s.Close()
 	start := time.Now()
 	if err = s.Extend(ctx, prompt); err != nil {
 		return 0, 0, 0, err
@@ -127,13 +128,21 @@ func (e *Engine) benchRun(ctx context.Context, n, steps int) (prefill, decode ti
 	next[0] = greedy(s.logits)
 	prefill = time.Since(start)
 	sum := fnv.New64a()
+	take := func(id int32) bool {
+		_, _ = sum.Write([]byte{byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24)})
+		return true
+	}
 	start = time.Now()
+	if f, ok := e.backend.(feeder); ok {
+		_, err = e.feed(ctx, f, s, next[0], steps, take)
+		return prefill, time.Since(start), sum.Sum64(), err
+	}
 	for range steps {
 		if err = s.Extend(ctx, next); err != nil {
 			return 0, 0, 0, err
 		}
 		next[0] = greedy(s.logits)
-		_, _ = sum.Write([]byte{byte(next[0]), byte(next[0] >> 8), byte(next[0] >> 16), byte(next[0] >> 24)})
+		take(next[0])
 	}
 	return prefill, time.Since(start), sum.Sum64(), nil
 }
@@ -154,26 +163,13 @@ func median(d []time.Duration) time.Duration {
 	return (d[len(d)/2] + d[(len(d)-1)/2]) / 2
 }
 
-// readRate is how fast all threads together read memory that no cache holds.
+// readRate is how fast the backend reads memory that no cache holds, GB/s.
 func (e *Engine) readRate(ctx context.Context, n int) (float64, error) {
 	if err := e.acquire(ctx); err != nil {
 		return 0, err
 	}
 	defer func() { e.turn <- struct{}{} }()
-	buf := make([]byte, n)
-	for i := 0; i < len(buf); i += 4096 { // an untouched page is not memory yet
-		buf[i] = 1
-	}
-	best := time.Duration(1<<63 - 1)
-	for range 3 {
-		start := time.Now()
-		e.pool.Run(func(w *cpu.Worker) {
-			lo, hi := w.Share(len(buf), 4096)
-			e.step.k.Read(buf[lo:hi])
-		})
-		best = min(best, time.Since(start))
-	}
-	return float64(len(buf)) / best.Seconds() / 1e9, nil
+	return e.backend.readRate(n)
 }
 
 // tokenBytes is what a token reads of the matrices.
@@ -202,7 +198,7 @@ func (l *layer) dense() []*cpu.Matrix {
 // promptFlops counts two for each multiplication of a prompt of n tokens:
 // matrices, the delta rule, scores and values; the head for the last one only.
 func (e *Engine) promptFlops(n int) float64 {
-	d, w := &e.dims, e.step.weights
+	d, w := &e.dims, e.weights
 	each := 0.0
 	size := func(m *cpu.Matrix) float64 { return 2 * float64(m.Rows) * float64(m.Cols) }
 	for i := range w.layer {

@@ -5,40 +5,41 @@ import (
 	"sync"
 )
 
-// cache keeps states at the ends of prefixes that may come again: of prompts,
-// of their messages, of replies. The recurrent part of a state cannot be rolled
-// back, so a prefix is of use only where a state was kept; pages of keys and
-// values are shared by all the states that hold them.
+// cache keeps memories at the ends of prefixes that may come again: of prompts,
+// of their messages, of replies. The recurrent part of a memory cannot be
+// rolled back, so a prefix is of use only where one was kept; parts that
+// memories have in common count once.
 type cache struct {
 	budget int64
-	d      *dims
+	each   int64 // bytes of an entry's logits
 
 	mu    sync.Mutex
 	kept  []kept // least recently used first
-	pages map[*page]int
+	parts map[any]int
 	bytes int64
 }
 
-// kept is a state and the logits of what follows it, so that a prompt that
-// comes again needs no computing at all.
+// kept is a memory of tokens and the logits of what follows them, so that a
+// prompt that comes again needs no computing at all.
 type kept struct {
-	*state
+	tokens []int32
+	memory memory
 	logits []float32
 }
 
-func newCache(d *dims, budget int64) *cache {
-	return &cache{budget: budget, d: d, pages: map[*page]int{}}
+func newCache(each, budget int64) *cache {
+	return &cache{budget: budget, each: each, parts: map[any]int{}}
 }
 
-// longest returns copies of the kept state with the longest prefix of tokens
-// and of its logits, or nil.
-func (c *cache) longest(tokens []int32) (*state, []float32) {
+// longest returns a copy of the entry with the longest prefix of tokens, or
+// nil.
+func (c *cache) longest(tokens []int32) (*kept, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	best := -1
 	for i, k := range c.kept {
-		if k.length <= len(tokens) && slices.Equal(k.tokens, tokens[:k.length]) &&
-			(best < 0 || k.length > c.kept[best].length) {
+		if n := len(k.tokens); n <= len(tokens) && slices.Equal(k.tokens, tokens[:n]) &&
+			(best < 0 || n > len(c.kept[best].tokens)) {
 			best = i
 		}
 	}
@@ -46,7 +47,11 @@ func (c *cache) longest(tokens []int32) (*state, []float32) {
 		return nil, nil
 	}
 	k := c.touch(best)
-	return k.clone(), slices.Clone(k.logits)
+	m, err := k.memory.clone()
+	if err != nil {
+		return nil, err
+	}
+	return &kept{slices.Clone(k.tokens), m, slices.Clone(k.logits)}, nil
 }
 
 // touch makes entry i the most recently used.
@@ -56,16 +61,18 @@ func (c *cache) touch(i int) kept {
 	return k
 }
 
-// wants says whether keeping s would be of use: it fits the budget and its
-// tokens are not kept yet.
-func (c *cache) wants(s *state) bool {
+// wants says whether keeping the memory of tokens would be of use: it fits the
+// budget and they are not kept yet.
+func (c *cache) wants(tokens []int32, m memory) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.length == 0 || c.fixed()+int64(len(s.pages))*c.d.pageBytes() > c.budget {
+	size := c.each
+	m.parts(func(_ any, bytes int64) { size += bytes })
+	if len(tokens) == 0 || size > c.budget {
 		return false
 	}
 	for i, k := range c.kept {
-		if slices.Equal(k.tokens, s.tokens) {
+		if slices.Equal(k.tokens, tokens) {
 			c.touch(i)
 			return false
 		}
@@ -73,35 +80,42 @@ func (c *cache) wants(s *state) bool {
 	return true
 }
 
-// keep takes s and its logits, which are the cache's from then on, and drops
-// the least recently used states to make room.
-func (c *cache) keep(s *state, logits []float32) {
+// keep takes k, which is the cache's from then on, and drops the least
+// recently used entries to make room.
+func (c *cache) keep(k kept) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.kept = append(c.kept, kept{s, logits})
-	c.bytes += c.fixed()
-	for _, p := range s.pages {
-		if c.pages[p]++; c.pages[p] == 1 {
-			c.bytes += c.d.pageBytes()
+	c.kept = append(c.kept, k)
+	c.bytes += c.each
+	k.memory.parts(func(part any, bytes int64) {
+		if c.parts[part]++; c.parts[part] == 1 {
+			c.bytes += bytes
 		}
-	}
+	})
 	for c.bytes > c.budget {
 		c.drop(0)
 	}
 }
 
-// fixed is what an entry takes without its pages.
-func (c *cache) fixed() int64 { return c.d.fixedBytes() + int64(4*c.d.vocab) }
-
 func (c *cache) drop(i int) {
-	s := c.kept[i]
+	k := c.kept[i]
 	c.kept = slices.Delete(c.kept, i, i+1)
-	c.bytes -= c.fixed()
-	for _, p := range s.pages {
-		if c.pages[p]--; c.pages[p] == 0 {
-			delete(c.pages, p)
-			c.bytes -= c.d.pageBytes()
+	c.bytes -= c.each
+	k.memory.parts(func(part any, bytes int64) {
+		if c.parts[part]--; c.parts[part] == 0 {
+			delete(c.parts, part)
+			c.bytes -= bytes
 		}
+	})
+	k.memory.free()
+}
+
+// clear drops everything.
+func (c *cache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.kept) > 0 {
+		c.drop(0)
 	}
 }
 

@@ -48,16 +48,18 @@ func (s *step) deltaHead(w *cpu.Worker, l *deltaWeights, st *deltaState, head in
 	scale := float32(1 / math.Sqrt(float64(K)))
 	for t := range s.n {
 		row := s.conv[t*C : (t+1)*C]
-		s.k.L2Norm(row[q:q+K], l2eps, scale)
-		s.k.L2Norm(row[k:k+K], l2eps, 1)
+		s.unit(row[q:q+K], scale)
+		s.unit(row[k:k+K], 1)
 	}
 	for n := head * each; n < (head+1)*each; n++ {
 		s.recur(w, l, st.recurrent[n*K*V:(n+1)*K*V], n, q, k)
 		for t := range s.n {
 			at := t*d.values() + n*V
 			out := s.mixed[at : at+V]
-			s.k.RMSNorm(out, out, l.norm, d.eps)
+			s.round(out)
+			s.rms(out, out, l.norm)
 			s.k.SiluMul(out, s.z[at:at+V], out)
+			s.round(out)
 		}
 	}
 }
@@ -72,7 +74,7 @@ func (s *step) recur(w *cpu.Worker, l *deltaWeights, state []float32, n, q, k in
 	if !s.chunked || s.n == 1 {
 		for t := range s.n {
 			row, at := s.conv[t*C:(t+1)*C], t*d.values()+n*V
-			decay, beta := l.gates(n, s.a[t*d.valueHeads+n], s.b[t*d.valueHeads+n])
+			decay, beta := s.gates(l, n, t)
 			s.k.Delta(s.mixed[at:at+V], state, row[k:k+K], row[q:q+K], row[v:v+V], exp(decay), beta)
 		}
 		return
@@ -81,8 +83,7 @@ func (s *step) recur(w *cpu.Worker, l *deltaWeights, state []float32, n, q, k in
 	for lo := 0; lo < s.n; lo += cpu.ChunkTokens {
 		m := min(cpu.ChunkTokens, s.n-lo)
 		for i := range m {
-			at := (lo+i)*d.valueHeads + n
-			c.decay[i], c.beta[i] = l.gates(n, s.a[at], s.b[at])
+			c.decay[i], c.beta[i] = s.gates(l, n, lo+i)
 		}
 		rows := func(channel int) cpu.Rows { return cpu.Rows{Data: s.conv[lo*C+channel:], Stride: C} }
 		c.chunk.Run(s.k, cpu.Rows{Data: s.mixed[lo*d.values()+n*V:], Stride: d.values()}, state,
@@ -91,6 +92,15 @@ func (s *step) recur(w *cpu.Worker, l *deltaWeights, state []float32, n, q, k in
 }
 
 func exp(x float32) float32 { return float32(math.Exp(float64(x))) }
+
+// gates are those of value head n at token t.
+func (s *step) gates(l *deltaWeights, n, t int) (logDecay, beta float32) {
+	at := t*s.dims.valueHeads + n
+	if s.rounds {
+		return l.roundedGates(n, s.a[at], s.b[at])
+	}
+	return l.gates(n, s.a[at], s.b[at])
+}
 
 // gates are the logarithm of how much of the state is kept, and how far it is
 // corrected.
@@ -122,7 +132,7 @@ func (s *step) convolve(l *deltaWeights, st *deltaState, lo, n int) {
 		for j := range rows {
 			rows[j] = raw(t - convTaps + 1 + j)
 		}
-		s.k.Conv4(s.conv[t*C+lo:][:n], &rows, &taps)
+		s.taps(s.conv[t*C+lo:][:n], &rows, &taps)
 	}
 	for j := range convTaps - 1 { // oldest first: a short step moves rows down
 		copy(st.history[j*C+lo:][:n], raw(s.n-convTaps+1+j))

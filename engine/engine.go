@@ -10,6 +10,7 @@ import (
 
 	"weir/engine/checkpoint"
 	"weir/engine/cpu"
+	"weir/engine/device"
 )
 
 // Options are what a user may choose. The zero value is right for most.
@@ -20,6 +21,10 @@ type Options struct {
 	// and what references are compared with. Otherwise activations meet 4-bit
 	// weights in 8 bits, and keys and values are kept in bfloat16.
 	Exact bool
+	// MLX rounds activations to bfloat16 wherever MLX does, so that greedy tokens
+	// can be compared with those of mlx-lm: slower than Exact, and on the
+	// processor only. Keys and values are kept in bfloat16, which they are.
+	MLX bool
 	// ChunkedDelta computes the delta rule over a prompt in chunks of 64, as
 	// Hugging Face and devices with matrix units do, instead of step by step.
 	// Results then depend on where a prompt is cut, by rounding.
@@ -34,6 +39,13 @@ type Options struct {
 	Chunk int
 	// CacheBytes bounds the prefix cache; zero is 1 GiB, negative turns it off.
 	CacheBytes int64
+	// Backend is what computes: "cpu", "cuda", "metal" or "auto"; empty is the
+	// processor.
+	Backend string
+	// Device, unless nil, computes instead, and is closed with the engine.
+	Device device.Device
+	// Progress is told how many bytes of the weights have been placed on a GPU.
+	Progress func(done, total int64)
 	// AnySize lets in a checkpoint of the same architecture with other
 	// dimensions than the pinned model's.
 	AnySize bool
@@ -44,9 +56,9 @@ type Options struct {
 type Engine struct {
 	dims       dims
 	file       *checkpoint.Checkpoint
-	pool       *cpu.Pool
-	step       *step
-	task       func(*cpu.Worker) // step.forward, bound once: binding allocates
+	weights    *weights
+	backend    backend
+	kernels    cpu.Kernels // for what is done with logits
 	chunk      int
 	maxContext int
 	cache      *cache
@@ -87,22 +99,33 @@ func newEngine(file *checkpoint.Checkpoint, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	kernels, err := cpu.Named(o.Kernels)
-	if err != nil {
+	e.weights, e.kernels, e.dims.half = w, cpu.Best(), !o.Exact || o.MLX
+	if err := e.open(o); err != nil {
 		return nil, err
 	}
-	form := cpu.Int8
-	if o.Exact {
-		form = cpu.Float32
-	}
-	e.dims.half = !o.Exact
-	e.pool = cpu.NewPool(o.Threads)
-	e.step = newStep(&e.dims, w, kernels, form, e.chunk, e.pool.Size())
-	e.step.chunked = o.ChunkedDelta
-	e.task = e.step.forward
-	e.cache = newCache(&e.dims, cmp.Or(o.CacheBytes, defaultCache))
+	e.cache = newCache(int64(4*e.dims.vocab), cmp.Or(o.CacheBytes, defaultCache))
 	e.turn <- struct{}{}
 	return e, nil
+}
+
+// open chooses what computes.
+func (e *Engine) open(o Options) error {
+	if o.MLX && o.Backend == "auto" {
+		o.Backend = "cpu"
+	}
+	g, err := openGPU(e.file, o)
+	if err != nil {
+		return err
+	}
+	if g != nil && o.MLX {
+		return errors.Join(errors.New("MLX's rounding is on the processor only"), g.close())
+	}
+	if g != nil {
+		e.backend, e.chunk = g, g.m.Chunk()
+		return nil
+	}
+	e.backend, err = newProcessor(&e.dims, e.weights, o, e.chunk)
+	return err
 }
 
 // defaultCache holds some fifteen states of the real model, and their pages.
@@ -119,8 +142,8 @@ func (e *Engine) Close() error {
 	e.close.Do(func() {
 		close(e.closed)
 		<-e.turn
-		e.pool.Close()
-		err = e.file.Close()
+		e.cache.clear()
+		err = errors.Join(e.backend.close(), e.file.Close())
 	})
 	return err
 }
@@ -145,27 +168,24 @@ func (e *Engine) acquire(ctx context.Context) error {
 	}
 }
 
-// pass runs one step of at most a chunk: tokens onto the state, the logits of
-// the last want of them into logits.
-func (e *Engine) pass(ctx context.Context, s *Session, tokens []int32, want int, logits []float32, watch func(int, []float32)) error {
+// pass runs one step of at most a chunk: tokens onto a session's memory.
+func (e *Engine) pass(ctx context.Context, s *Session, tokens []int32, out output) error {
 	if err := e.acquire(ctx); err != nil {
 		return err
 	}
 	defer func() { e.turn <- struct{}{} }()
-	s.state.grow(len(tokens))
-	p := e.step
-	p.state, p.tokens, p.n = s.state, tokens, len(tokens)
-	p.want, p.logits, p.watch = want, logits, watch
-	p.done, p.stop = ctx.Done(), false
-	e.pool.Run(e.task)
-	stopped := p.stop
-	p.state, p.tokens, p.logits, p.watch = nil, nil, nil, nil
-	if stopped {
-		s.broken = true
-		return ctx.Err()
+	if s.memory == nil {
+		m, err := e.backend.newMemory()
+		if err != nil {
+			return err
+		}
+		s.memory = m
 	}
-	s.state.length += len(tokens)
-	s.state.tokens = append(s.state.tokens, tokens...)
+	if err := e.backend.pass(ctx, s.memory, tokens, out); err != nil {
+		s.broken = true
+		return err
+	}
+	s.tokens = append(s.tokens, tokens...)
 	return nil
 }
 

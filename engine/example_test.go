@@ -51,7 +51,11 @@ func ExampleSession_Fork() {
 		fmt.Println(err)
 		return
 	}
-	other := s.Fork()
+	other, err := s.Fork()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	if err := other.Extend(ctx, []int32{4}); err != nil {
 		fmt.Println(err)
 		return

@@ -32,6 +32,7 @@ func (s *step) lookUp(w *cpu.Worker) {
 	lo, hi := w.Share(s.n, 1)
 	for t := lo; t < hi; t++ {
 		s.weights.embed.Row(int(s.tokens[t]), s.row(t))
+		s.round(s.row(t))
 	}
 	if w.ID == 0 {
 		s.turn()
@@ -59,7 +60,7 @@ func (s *step) normInto(w *cpu.Worker, gain []float32) {
 	x := s.local[w.ID].hidden
 	lo, hi := w.Share(s.n, 1)
 	for t := lo; t < hi; t++ {
-		s.k.RMSNorm(x, s.row(t), gain, s.dims.eps)
+		s.rms(x, s.row(t), gain)
 		s.k.Set(s.in, t, x)
 		s.k.Set(s.routeIn, t, x)
 	}
@@ -87,20 +88,26 @@ func (s *step) readOut(w *cpu.Worker) {
 	s.normInto(w, s.weights.norm)
 	lo, hi := w.Share(d.vocab, rowUnit)
 	s.k.Mul(s.logits[lo:], d.vocab, &s.weights.head, lo, hi, s.in, s.n-s.want, s.n)
+	for i := range s.want {
+		s.round(s.logits[i*d.vocab+lo : i*d.vocab+hi])
+	}
 	w.Sync()
 }
 
 // project adds m times the input's vectors to the residual stream.
 func (s *step) project(w *cpu.Worker, m *cpu.Matrix, in *cpu.Input) {
 	lo, hi := w.Share(m.Rows, rowUnit)
-	s.addProduct(w, m, lo, hi, in, 0, s.n, nil, nil)
+	s.addProduct(w, s.h, m, lo, hi, in, 0, s.n, nil, nil)
+	for t := range s.n {
+		s.round(s.row(t)[lo:hi])
+	}
 	w.Sync()
 }
 
-// addProduct adds weight[i] * m * in[t0+i], rows lo to hi, to the residual
-// stream of token[i]. Without tokens, vector i is token i; without weights
-// they are one.
-func (s *step) addProduct(w *cpu.Worker, m *cpu.Matrix, lo, hi int, in *cpu.Input, t0, t1 int, token []int32, weight []float32) {
+// addProduct adds weight[i] * m * in[t0+i], rows lo to hi, to row token[i] of
+// into, which is the residual stream or as large. Without tokens, vector i is
+// token i; without weights they are one.
+func (s *step) addProduct(w *cpu.Worker, into []float32, m *cpu.Matrix, lo, hi int, in *cpu.Input, t0, t1 int, token []int32, weight []float32) {
 	if lo >= hi {
 		return
 	}
@@ -116,7 +123,15 @@ func (s *step) addProduct(w *cpu.Worker, m *cpu.Matrix, lo, hi int, in *cpu.Inpu
 			if token != nil {
 				at = int(token[at])
 			}
-			s.k.AddScaled(s.row(at)[lo:hi], y[(i-t)*n:(i-t+1)*n], by)
+			part := y[(i-t)*n : (i-t+1)*n]
+			if s.round(part); s.rounds && weight != nil {
+				for j := range part {
+					part[j] *= by
+				}
+				cpu.Round(part)
+				by = 1
+			}
+			s.k.AddScaled(into[at*s.dims.hidden:][lo:hi], part, by)
 		}
 	}
 }
@@ -126,5 +141,8 @@ func (s *step) apply(w *cpu.Worker, y []float32, m *cpu.Matrix, in *cpu.Input) {
 	lo, hi := w.Share(m.Rows, rowUnit)
 	if lo < hi {
 		s.k.Mul(y[lo:], m.Rows, m, lo, hi, in, 0, s.n)
+		for t := range s.n {
+			s.round(y[t*m.Rows+lo : t*m.Rows+hi])
+		}
 	}
 }

@@ -27,8 +27,10 @@ type Request struct {
 	Stop     []int32
 	Sampling Sampling
 	// Allowed, unless nil, says which tokens may come after the reply so far:
-	// how a grammar constrains. It is called for every token of the vocabulary.
-	Allowed func(reply []int32) func(id int32) bool
+	// how a grammar constrains. Token id may come if bit id%64 of word id/64 is
+	// set; words that are missing are zero. It is called once for each token,
+	// with one more than before, and the words are used until the next call.
+	Allowed func(reply []int32) []uint64
 }
 
 // LogValue prints sizes alone.
@@ -78,6 +80,7 @@ func (e *Engine) Generate(ctx context.Context, r *Request, emit func(Token) bool
 	if err != nil {
 		return res, fmt.Errorf("compute prompt: %w", err)
 	}
+	defer s.Close()
 	room := e.maxContext - s.Len() + 1 // the last token needs no place in the context
 	limit := room
 	if r.MaxTokens > 0 {
@@ -86,8 +89,9 @@ func (e *Engine) Generate(ctx context.Context, r *Request, emit func(Token) bool
 	if err := e.reply(ctx, s, r, limit, &res, emit); err != nil {
 		return res, fmt.Errorf("generate token %d: %w", res.Tokens+1, err)
 	}
-	if e.cache.wants(s.state) {
-		e.cache.keep(s.state, s.logits) // s ends here, so nothing is copied
+	if s.memory != nil && e.cache.wants(s.tokens, s.memory) {
+		e.cache.keep(kept{s.tokens, s.memory, s.logits}) // s ends here, so nothing is copied
+		s.memory = nil
 	}
 	return res, nil
 }
@@ -95,11 +99,11 @@ func (e *Engine) Generate(ctx context.Context, r *Request, emit func(Token) bool
 // prefill computes the prompt, beginning at the longest prefix in the cache
 // and keeping states on the way.
 func (e *Engine) prefill(ctx context.Context, r *Request, res *Result) (*Session, error) {
-	s := &Session{e: e}
-	if s.state, s.logits = e.cache.longest(r.Prompt); s.state == nil {
-		s = e.NewSession()
-	}
 	if err := e.check(r.Prompt, 0); err != nil {
+		return nil, err
+	}
+	s, err := e.cached(ctx, r.Prompt)
+	if err != nil {
 		return nil, err
 	}
 	res.Cached = s.Len()
@@ -109,26 +113,64 @@ func (e *Engine) prefill(ctx context.Context, r *Request, res *Result) (*Session
 		if end <= s.Len() || end > len(r.Prompt) {
 			continue
 		}
-		if err := s.Extend(ctx, r.Prompt[s.Len():end]); err != nil {
+		if err := e.advance(ctx, s, r.Prompt[s.Len():end]); err != nil {
+			s.Close()
 			return nil, err
-		}
-		if e.cache.wants(s.state) {
-			e.cache.keep(s.state.clone(), slices.Clone(s.logits))
 		}
 	}
 	return s, nil
 }
 
+// cached is a session with the longest prefix of a prompt that the cache has.
+func (e *Engine) cached(ctx context.Context, prompt []int32) (*Session, error) {
+	if err := e.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { e.turn <- struct{}{} }()
+	s := e.NewSession()
+	k, err := e.cache.longest(prompt)
+	if err != nil {
+		return nil, fmt.Errorf("copy cached state: %w", err)
+	}
+	if k != nil {
+		s.tokens, s.memory, s.logits = k.tokens, k.memory, k.logits
+	}
+	return s, nil
+}
+
+// advance computes a part of a prompt and keeps the state after it.
+func (e *Engine) advance(ctx context.Context, s *Session, part []int32) error {
+	if err := s.Extend(ctx, part); err != nil {
+		return err
+	}
+	if !e.cache.wants(s.tokens, s.memory) {
+		return nil
+	}
+	if err := e.acquire(ctx); err != nil {
+		return err
+	}
+	defer func() { e.turn <- struct{}{} }()
+	m, err := s.memory.clone()
+	if err != nil {
+		return nil // no room for a copy: the prompt is computed all the same
+	}
+	e.cache.keep(kept{slices.Clone(s.tokens), m, slices.Clone(s.logits)})
+	return nil
+}
+
 // reply generates up to limit tokens.
 func (e *Engine) reply(ctx context.Context, s *Session, r *Request, limit int, res *Result, emit func(Token) bool) error {
-	m := newSampler(r.Sampling, e.step.k, e.dims.vocab, r.Prompt)
+	if f, ok := e.backend.(feeder); ok && r.Allowed == nil && r.Sampling.plain() {
+		return e.follow(ctx, f, s, r, limit, res, emit)
+	}
+	m := newSampler(r.Sampling, e.kernels, e.dims.vocab, r.Prompt)
 	next := make([]int32, 1)
 	for {
-		var allowed func(int32) bool
+		var allowed []uint64
 		if r.Allowed != nil {
 			allowed = r.Allowed(s.Tokens()[len(r.Prompt):])
 		}
-		id, err := m.choose(s.Logits(), allowed)
+		id, err := m.choose(s.Logits(), allowed, r.Allowed != nil)
 		if err != nil {
 			return err
 		}

@@ -209,9 +209,7 @@ func TestGenerateRefuses(t *testing.T) {
 		{"top_p over one", engine.Request{Prompt: []int32{1}, Sampling: engine.Sampling{TopP: 1.1}}},
 		{"negative top_k", engine.Request{Prompt: []int32{1}, Sampling: engine.Sampling{TopK: -1}}},
 		{"bias for no token", engine.Request{Prompt: []int32{1}, Sampling: engine.Sampling{Bias: map[int32]float64{512: 1}}}},
-		{"nothing allowed", engine.Request{Prompt: []int32{1}, Allowed: func([]int32) func(int32) bool {
-			return func(int32) bool { return false }
-		}}},
+		{"nothing allowed", engine.Request{Prompt: []int32{1}, Allowed: func([]int32) []uint64 { return nil }}},
 	} {
 		if _, err := e.Generate(t.Context(), &c.r, func(engine.Token) bool { t.Errorf("%s: a token came", c.why); return false }); err == nil {
 			t.Errorf("%s: accepted", c.why)
@@ -255,12 +253,18 @@ func TestAllowedConstrains(t *testing.T) {
 	for _, temperature := range []float64{0, 2} {
 		out, _ := reply(t, e, &engine.Request{
 			Prompt: someTokens(4), MaxTokens: 12, Sampling: engine.Sampling{Temperature: temperature},
-			Allowed: func(reply []int32) func(int32) bool {
-				return func(id int32) bool { return int(id)%3 == len(reply)%3 }
+			Allowed: func(reply []int32) []uint64 {
+				mask := make([]uint64, 7) // of eight words: the others are zero
+				for id := range 7 * 64 {
+					if id%3 == len(reply)%3 {
+						mask[id/64] |= 1 << (id % 64)
+					}
+				}
+				return mask
 			},
 		})
 		for i, tok := range out {
-			if int(tok.ID)%3 != i%3 {
+			if int(tok.ID)%3 != i%3 || tok.ID >= 7*64 {
 				t.Errorf("temperature %g: token %d is %d, which was not allowed", temperature, i, tok.ID)
 			}
 		}

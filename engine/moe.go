@@ -38,11 +38,18 @@ func (s *step) mixExperts(w *cpu.Worker, l *moeWeights) {
 	}
 	w.Sync()
 	lo, hi = w.Share(d.hidden, rowUnit)
+	chosen, shared := s.h, s.h
+	if s.rounds {
+		chosen, shared = s.mix, s.side
+	}
 	for e := range d.experts {
 		a, b := s.first[e], s.first[e+1]
-		s.addProduct(w, &l.down[e], lo, hi, s.actIn, a, b, s.owner[a:b], s.weight[a:b])
+		s.addProduct(w, chosen, &l.down[e], lo, hi, s.actIn, a, b, s.owner[a:b], s.weight[a:b])
 	}
-	s.addProduct(w, &l.sDown, lo, hi, s.sharedIn, 0, s.n, nil, s.share)
+	s.addProduct(w, shared, &l.sDown, lo, hi, s.sharedIn, 0, s.n, nil, s.share)
+	if s.rounds {
+		s.combine(lo, hi)
+	}
 	w.Sync()
 }
 
@@ -60,7 +67,10 @@ func (s *step) swiGLU(w *cpu.Worker, out []float32, width int, gate, up *cpu.Mat
 		u := y[(end-t)*n:]
 		s.k.Mul(u, n, up, lo, hi, in, t, end)
 		for i := range end - t {
-			s.k.SiluMul(out[(t-t0+i)*width+lo:][:n], y[i*n:(i+1)*n], u[i*n:(i+1)*n])
+			a, b := y[i*n:(i+1)*n], u[i*n:(i+1)*n]
+			s.round(a)
+			s.round(b)
+			s.siluMul(out[(t-t0+i)*width+lo:][:n], a, b)
 		}
 	}
 }
@@ -73,6 +83,9 @@ func (s *step) choose(t int) {
 	d := s.dims
 	logits := s.route[t*d.experts : (t+1)*d.experts]
 	pick, weight := s.pick[t*d.topK:(t+1)*d.topK], s.pickWeight[t*d.topK:(t+1)*d.topK]
+	if s.rounds {
+		s.roundedChoice(logits)
+	}
 	n := 0
 	for e, x := range logits {
 		if n == d.topK && !(x > logits[pick[n-1]]) {
@@ -88,11 +101,16 @@ func (s *step) choose(t int) {
 	for i, e := range pick {
 		weight[i] = logits[e]
 	}
-	sum := s.k.Exp(weight, weight[0])
-	for i := range weight {
-		weight[i] /= sum
+	if s.rounds {
+		s.roundedWeights(weight)
+	} else {
+		sum := s.k.Exp(weight, weight[0])
+		for i := range weight {
+			weight[i] /= sum
+		}
 	}
 	s.share[t] = cpu.Sigmoid(s.share[t])
+	s.round(s.share[t : t+1])
 }
 
 // bundle sorts the choices by expert: those of expert e are entries first[e]

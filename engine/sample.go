@@ -118,15 +118,11 @@ func (m *sampler) accept(id int32) {
 // their meaning, and sampling is greedy for all that matters.
 const coldest = 1e-4
 
-// choose picks from logits. allowed, unless nil, says which tokens may come.
-func (m *sampler) choose(logits []float32, allowed func(int32) bool) (int32, error) {
+// choose picks from logits, if constrained only what allowed has a bit for.
+func (m *sampler) choose(logits []float32, allowed []uint64, constrained bool) (int32, error) {
 	m.adjust(logits)
-	if allowed != nil {
-		for id := range m.logits {
-			if !allowed(int32(id)) {
-				m.logits[id] = float32(math.Inf(-1))
-			}
-		}
+	if constrained {
+		m.ban(allowed)
 	}
 	best := m.greatest()
 	if best < 0 {
@@ -136,6 +132,25 @@ func (m *sampler) choose(logits []float32, allowed func(int32) bool) (int32, err
 		return best, nil
 	}
 	return m.draw(best), nil
+}
+
+// ban leaves out the tokens that allowed has no bit for.
+func (m *sampler) ban(allowed []uint64) {
+	never := float32(math.Inf(-1))
+	for from := 0; from < len(m.logits); from += 64 {
+		word := uint64(0)
+		if from/64 < len(allowed) {
+			word = allowed[from/64]
+		}
+		if word == math.MaxUint64 {
+			continue
+		}
+		for i := range m.logits[from:min(from+64, len(m.logits))] {
+			if word>>i&1 == 0 {
+				m.logits[from+i] = never
+			}
+		}
+	}
 }
 
 // adjust copies logits with penalties and bias.

@@ -36,7 +36,7 @@ func FuzzChoose(f *testing.F) {
 		for r := range runs {
 			m := newSampler(s, cpu.Best(), len(logits), []int32{0})
 			for range 3 {
-				id, err := m.choose(logits, func(id int32) bool { return id != 1 })
+				id, err := m.choose(logits, []uint64{^uint64(1 << 1), math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64}, true)
 				if err != nil {
 					break
 				}

@@ -14,7 +14,7 @@ func draws(t *testing.T, s Sampling, logits []float32, n int, prompt ...int32) [
 	m := newSampler(s, cpu.Best(), len(logits), prompt)
 	count := make([]int, len(logits))
 	for range n {
-		id, err := m.choose(logits, nil)
+		id, err := m.choose(logits, nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,13 +74,13 @@ func TestNoNumbersGiveNoToken(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for _, temperature := range []float64{0, 1} {
 		m := newSampler(Sampling{Temperature: temperature}, cpu.Best(), 2, nil)
-		if _, err := m.choose([]float32{nan, nan}, nil); err == nil {
+		if _, err := m.choose([]float32{nan, nan}, nil, false); err == nil {
 			t.Error("chose among no numbers")
 		}
-		if id, err := m.choose([]float32{nan, -2}, nil); err != nil || id != 1 {
+		if id, err := m.choose([]float32{nan, -2}, nil, false); err != nil || id != 1 {
 			t.Errorf("chose %d, %v beside no number", id, err)
 		}
-		if id, err := m.choose([]float32{0, inf}, nil); err != nil || id != 1 {
+		if id, err := m.choose([]float32{0, inf}, nil, false); err != nil || id != 1 {
 			t.Errorf("chose %d, %v beside infinity", id, err)
 		}
 	}
@@ -103,7 +103,7 @@ func TestPenalties(t *testing.T) {
 		logits := []float32{2, 1.5, -9}
 		var got []int32
 		for range c.want {
-			id, err := m.choose(logits, nil)
+			id, err := m.choose(logits, nil, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestSeedRepeats(t *testing.T) {
 		m := newSampler(Sampling{Temperature: 1, Seed: seed}, cpu.Best(), len(logits), nil)
 		var ids []int32
 		for range 20 {
-			id, err := m.choose(logits, nil)
+			id, err := m.choose(logits, nil, false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 )
 
 // Errors that callers branch on.
@@ -26,21 +27,22 @@ var (
 // each. It holds tokens, so it prints its size only.
 type Session struct {
 	e      *Engine
-	state  *state
+	tokens []int32
+	memory memory // nil before the first token
 	logits []float32
 	broken bool
 }
 
 // NewSession returns a session that has seen nothing.
 func (e *Engine) NewSession() *Session {
-	return &Session{e: e, state: newState(&e.dims), logits: make([]float32, e.dims.vocab)}
+	return &Session{e: e, logits: make([]float32, e.dims.vocab)}
 }
 
 // Len is the number of tokens the session has seen.
-func (s *Session) Len() int { return s.state.length }
+func (s *Session) Len() int { return len(s.tokens) }
 
 // Tokens are what the session has seen. The slice is the session's own.
-func (s *Session) Tokens() []int32 { return s.state.tokens }
+func (s *Session) Tokens() []int32 { return s.tokens }
 
 // Logits are those of the token to come, one for each of the vocabulary. The
 // slice is the session's own and changes with the next call.
@@ -52,11 +54,28 @@ func (s *Session) LogValue() slog.Value { return slog.StringValue(s.size()) }
 // Format prints the length alone, whatever the verb.
 func (s *Session) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.size()) }
 
-func (s *Session) size() string { return fmt.Sprintf("session(%d tokens)", s.state.length) }
+func (s *Session) size() string { return fmt.Sprintf("session(%d tokens)", len(s.tokens)) }
 
 // Fork returns a session with the same past and a future of its own.
-func (s *Session) Fork() *Session {
-	return &Session{e: s.e, state: s.state.clone(), logits: append([]float32(nil), s.logits...), broken: s.broken}
+func (s *Session) Fork() (*Session, error) {
+	f := &Session{e: s.e, tokens: slices.Clone(s.tokens), logits: slices.Clone(s.logits), broken: s.broken}
+	if s.memory == nil || s.broken {
+		return f, nil
+	}
+	m, err := s.memory.clone()
+	if err != nil {
+		return nil, fmt.Errorf("fork session: %w", err)
+	}
+	f.memory = m
+	return f, nil
+}
+
+// Close gives up the session's memory. On a GPU it is not found by itself.
+func (s *Session) Close() {
+	if s.memory != nil {
+		s.memory.free()
+	}
+	s.memory, s.broken = nil, true
 }
 
 // Extend appends tokens and leaves the logits of what follows in
@@ -73,7 +92,7 @@ func (s *Session) Extend(ctx context.Context, tokens []int32) error {
 		if n == len(tokens) {
 			want = 1
 		}
-		if err := s.e.pass(ctx, s, tokens[:n], want, s.logits, nil); err != nil {
+		if err := s.e.pass(ctx, s, tokens[:n], output{want: want, logits: s.logits}); err != nil {
 			return err
 		}
 		tokens = tokens[n:]
@@ -91,7 +110,7 @@ func (s *Session) Score(ctx context.Context, tokens []int32, visit func(i int, l
 	all := make([]float32, min(len(tokens), scoreChunk, s.e.chunk)*V)
 	for i := 0; i < len(tokens); {
 		n := min(len(tokens)-i, scoreChunk, s.e.chunk)
-		if err := s.e.pass(ctx, s, tokens[i:i+n], n, all, nil); err != nil {
+		if err := s.e.pass(ctx, s, tokens[i:i+n], output{want: n, logits: all}); err != nil {
 			return err
 		}
 		for j := range n {
@@ -116,14 +135,14 @@ func (s *Session) Hidden(ctx context.Context, tokens []int32, watch func(layer i
 	if len(tokens) > s.e.chunk {
 		return fmt.Errorf("watch %d tokens: at most %d at once", len(tokens), s.e.chunk)
 	}
-	return s.e.pass(ctx, s, tokens, 1, s.logits, watch)
+	return s.e.pass(ctx, s, tokens, output{want: 1, logits: s.logits, watch: watch})
 }
 
 func (s *Session) check(tokens []int32) error {
 	if s.broken {
 		return ErrBroken
 	}
-	return s.e.check(tokens, s.state.length)
+	return s.e.check(tokens, len(s.tokens))
 }
 
 // check refuses tokens that cannot come after length others.

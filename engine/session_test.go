@@ -75,7 +75,10 @@ func TestForkIsApart(t *testing.T) {
 	for _, at := range []int{1, 3, 63, 64, 65, 128, 130} { // within pages and on their borders
 		a := e.NewSession()
 		extend(t, a, tokens[:at])
-		b := a.Fork()
+		b, err := a.Fork()
+		if err != nil {
+			t.Fatal(err)
+		}
 		extend(t, b, []int32{7, 8, 9})
 		extend(t, a, tokens[at:])
 		whole, other := e.NewSession(), e.NewSession()

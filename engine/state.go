@@ -42,7 +42,6 @@ type state struct {
 	slot   []int         // of a layer among the attention layers
 	delta  []*deltaState // by layer, nil for attention
 	pages  []*page
-	tokens []int32
 	length int
 }
 
@@ -63,7 +62,7 @@ func newState(d *dims) *state {
 
 // clone copies the state. Full pages are shared, the last one is copied unless
 // it is full.
-func (s *state) clone() *state {
+func (s *state) clone() (memory, error) {
 	c := newState(s.d)
 	for i, from := range s.delta {
 		if from != nil {
@@ -71,7 +70,7 @@ func (s *state) clone() *state {
 			copy(c.delta[i].history, from.history)
 		}
 	}
-	c.length, c.tokens = s.length, append(c.tokens, s.tokens...)
+	c.length = s.length
 	c.pages = append(c.pages, s.pages...)
 	if n := s.length / pageTokens; n < len(c.pages) {
 		c.pages = c.pages[:n:n]
@@ -79,8 +78,18 @@ func (s *state) clone() *state {
 			c.pages = append(c.pages, s.pages[n].clone())
 		}
 	}
-	return c
+	return c, nil
 }
+
+// parts are its pages, and all the rest as one.
+func (s *state) parts(visit func(any, int64)) {
+	visit(s, s.d.fixedBytes())
+	for _, p := range s.pages {
+		visit(p, s.d.pageBytes())
+	}
+}
+
+func (s *state) free() {}
 
 // grow makes room for n more tokens.
 func (s *state) grow(n int) {

@@ -17,6 +17,7 @@ type step struct {
 	*dims
 	weights *weights
 	chunked bool // the delta rule over a prompt, see Options.ChunkedDelta
+	rounds  bool // as MLX does, see Options.MLX
 	k       cpu.Kernels
 
 	state  *state
@@ -38,6 +39,7 @@ type step struct {
 	sin, cos      []float32       // [T, rotary/2]
 	softmax       []cpu.Attention // [T, heads]
 	logits        []float32       // [want, vocab]
+	mix, side     []float32       // [T, hidden], if it rounds: of the chosen experts, and the shared one
 
 	route, share       []float32 // [T, experts], [T]
 	pick, owner        []int32   // [T, topK]

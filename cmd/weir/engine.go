@@ -17,20 +17,31 @@ type engineCommand struct {
 	Verify engineVerifyCommand `cmd:"" help:"Compare the engine with recorded references, or the files with their digests."`
 	Bench  engineBenchCommand  `cmd:"" help:"Measure prefill and decode at several prompt lengths."`
 	Synth  engineSynthCommand  `cmd:"" help:"Write a checkpoint with random weights, to measure speed with."`
+	Plan   enginePlanCommand   `cmd:"" help:"Show what a GPU is given to do for a token and for a part of a prompt, and a forecast."`
 	Doctor engineDoctorCommand `cmd:"" help:"Show what the engine would run on, and whether the checkpoint is whole."`
 }
 
 // engineFlags are those of all commands that load the model.
 type engineFlags struct {
 	Checkpoint string `help:"Folder of the checkpoint; that of pull unless given." type:"path" placeholder:"DIR"`
+	Backend    string `enum:"auto,cpu,cuda,metal" default:"auto" help:"What computes: auto takes the GPU where one will do."`
 	Threads    int    `help:"Threads to compute with; 0 for all cores."`
 	Kernels    string `help:"Instructions to use: plain, avx2 or avx512; the best there are unless given."`
 	Exact      bool   `help:"Compute in float32 throughout: slower, and what references are compared with."`
+	MLX        bool   `name:"mlx" help:"Round activations where MLX does, to compare with what mlx-lm generates; processor only, and slow."`
 	AnySize    bool   `help:"Take other sizes of the same architecture."`
 }
 
 func (f engineFlags) options() engine.Options {
-	return engine.Options{Threads: f.Threads, Kernels: f.Kernels, Exact: f.Exact, AnySize: f.AnySize}
+	return engine.Options{Backend: f.backend(), Threads: f.Threads, Kernels: f.Kernels, Exact: f.Exact, MLX: f.MLX, AnySize: f.AnySize}
+}
+
+// backend is the processor when something is asked for that only it has.
+func (f engineFlags) backend() string {
+	if f.Backend == engine.BackendAuto && (f.Exact || f.Kernels != "" || f.Threads != 0) {
+		return engine.BackendCPU
+	}
+	return f.Backend
 }
 
 // dir is the folder of the checkpoint.

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"weir/engine"
+	"weir/engine/gpu"
 )
 
 type engineBenchCommand struct {
@@ -22,6 +23,7 @@ type engineBenchCommand struct {
 	UpTo     int   `default:"4096" help:"Longest of the prompt lengths that are not given."`
 	Steps    int   `default:"64" help:"Tokens to decode after the first."`
 	Rounds   int   `default:"2" help:"Measured repetitions, of which the median counts."`
+	Profile  bool  `help:"Then time each kernel by itself, at the longest of the lengths. Needs a GPU."`
 	JSON     bool  `help:"Print JSON, one row a line."`
 }
 
@@ -59,8 +61,11 @@ func (c engineBenchCommand) Run(ctx context.Context, io streams, root *cli) erro
 		return errors.Join(errors.New("no prompt length fits the model's context"), e.Close())
 	}
 	show, flush := c.printer(io.out)
-	err = e.Bench(ctx, o, show)
-	return errors.Join(err, flush(), e.Close())
+	err = errors.Join(e.Bench(ctx, o, show), flush())
+	if c.Profile && err == nil {
+		err = c.profile(ctx, io.out, e, slices.Max(o.Contexts))
+	}
+	return errors.Join(err, e.Close())
 }
 
 func (c engineBenchCommand) lengths(room int) []int {
@@ -98,4 +103,29 @@ func rowOf(r engine.BenchRow) benchRow {
 		r.Context, r.Prefill, r.Decode, r.FirstToken.Seconds(), r.PrefillGFLOPS, r.DecodeGBs, r.ReadGBs,
 		fmt.Sprintf("%016x", r.Digest), r.Threads, r.Kernels,
 	}
+}
+
+// profile prints what each kernel takes by itself.
+func (c engineBenchCommand) profile(ctx context.Context, w io.Writer, e *engine.Engine, n int) error {
+	step, chunk, err := e.Profile(ctx, n, 5)
+	if err != nil {
+		return err
+	}
+	for _, t := range []struct {
+		title string
+		gpu.Table
+	}{{fmt.Sprintf("decode step after %d tokens", n), step}, {fmt.Sprintf("last chunk of %d tokens", n), chunk}} {
+		fmt.Fprintf(w, "\n%s: %d launches in %d levels; each kernel by itself, its data in no cache\n", t.title, t.Launches, t.Levels)
+		tw := tabwriter.NewWriter(w, 9, 0, 1, ' ', tabwriter.AlignRight)
+		fmt.Fprintln(tw, "kernel\tpart\tlaunches\tus\tus each\tMB each\tGB/s\tTFLOP/s\t")
+		for _, k := range t.Kernels {
+			n, s := float64(k.Launches), k.Time.Seconds()
+			fmt.Fprintf(tw, "%s\t%s\t%d\t%.0f\t%.1f\t%.2f\t%.0f\t%.1f\t\n", k.Kernel, k.Part, k.Launches, s*1e6, s*1e6/n,
+				k.Cost.Bytes/n/1e6, k.Cost.Bytes/s/1e9, k.Cost.Flops/s/1e12)
+		}
+		if err := tw.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

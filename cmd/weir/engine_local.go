@@ -22,9 +22,10 @@ type engineLocal struct {
 	model *model.Model
 }
 
-// openEngineLocal loads the model of an upstream that has one.
-func openEngineLocal(u config.Upstream, log *slog.Logger) (engineLocal, error) {
-	o := model.Options{}
+// openEngineLocal loads the model of an upstream that has one. panicked is
+// called for each reply that a fault ended.
+func openEngineLocal(u config.Upstream, log *slog.Logger, panicked func()) (engineLocal, error) {
+	o := model.Options{Panicked: panicked}
 	for _, name := range u.Models {
 		if !strings.Contains(name, "*") {
 			o.Name = name
@@ -70,5 +71,5 @@ func (e engineLocal) Chat(ctx context.Context, out *gate.Kept, auth string) (*wi
 
 // caps is what the model can do, whatever the configuration says of servers.
 func (e engineLocal) caps() router.Caps {
-	return router.Caps{NoSchema: true, NoVision: true, Context: e.model.Context(), Models: []string{e.model.Name()}}
+	return router.Caps{NoVision: true, Context: e.model.Context(), Models: []string{e.model.Name()}}
 }

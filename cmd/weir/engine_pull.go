@@ -24,11 +24,14 @@ func (c enginePullCommand) Run(ctx context.Context, io streams, root *cli) error
 			return err
 		}
 	}
-	hub, m := config.HubFromProcess(), checkpoint.Pinned()
+	hub := config.HubFromProcess()
+	return c.pull(ctx, io, dir, checkpoint.Pinned(), checkpoint.Hub{Endpoint: hub.Endpoint, Token: hub.Token()})
+}
+
+func (c enginePullCommand) pull(ctx context.Context, io streams, dir string, m checkpoint.Manifest, hub checkpoint.Hub) error {
 	bar := progress{w: io.err, start: time.Now()}
-	err := checkpoint.Pull(ctx, dir, m, checkpoint.Hub{
-		Endpoint: hub.Endpoint, Token: hub.Token(), Connections: c.Connections, Progress: bar.files,
-	})
+	hub.Connections, hub.Progress = c.Connections, bar.files
+	err := checkpoint.Pull(ctx, dir, m, hub)
 	bar.end()
 	if err != nil {
 		return hinted{fmt.Errorf("fetch %s: %w", m.Repo, err), "what has arrived is kept: the same command goes on from there"}

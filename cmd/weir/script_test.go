@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/signal"
 	"regexp"
@@ -42,6 +43,8 @@ func TestMain(m *testing.M) {
 //	post URL FILE        sends FILE; the status, Weir's headers and the body are stdout
 //	postbg URL FILE      sends FILE and goes on; reply waits for the answer and prints it
 //	awaitquestion NAME   waits for an open question of the front door at $LISTEN, sets $NAME to its id
+//	hub                  starts a hub that has nothing, and sets $HF_ENDPOINT
+//	long FILE            writes a request longer than the small model's context
 //	forgetall            forgets all remembered answers
 //	received KIND        what the stand-in got, as stdout
 //	oneplaceholder KIND  fails unless all placeholders that the stand-in got are one
@@ -65,6 +68,7 @@ func TestScripts(t *testing.T) {
 			"standin": cmdStandIn, "freeport": cmdFreePort, "await": cmdAwait, "post": cmdPost, "received": cmdReceived,
 			"oneplaceholder": cmdOnePlaceholder, "postbg": cmdPostBackground, "reply": cmdReply,
 			"awaitquestion": cmdAwaitQuestion, "forgetall": cmdForgetAll,
+			"hub": cmdHub, "long": cmdLong,
 		},
 	})
 }
@@ -202,6 +206,17 @@ func cmdForgetAll(ts *testscript.TestScript, _ bool, _ []string) {
 	for _, a := range list.Data {
 		ts.Check(c.call(context.Background(), http.MethodDelete, "/v1/weir/answers/"+a.ID, nil, nil))
 	}
+}
+
+func cmdHub(ts *testscript.TestScript, _ bool, _ []string) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	ts.Defer(s.Close)
+	ts.Setenv("HF_ENDPOINT", s.URL)
+}
+
+func cmdLong(ts *testscript.TestScript, _ bool, args []string) {
+	text := strings.Repeat("word ", 20_000)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(`{"model":"tiny","messages":[{"role":"user","content":"`+text+`"}]}`), 0o600))
 }
 
 func cmdReceived(ts *testscript.TestScript, _ bool, args []string) {

@@ -207,7 +207,7 @@ func (p *parts) openUpstreams(ctx context.Context) error {
 	}
 	for _, u := range p.cfg.Upstreams {
 		if u.Engine.Checkpoint != "" {
-			e, err := openEngineLocal(u, p.log)
+			e, err := openEngineLocal(u, p.log, p.metrics.EnginePanic)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // SynthOptions says how [Synth] writes. The zero value is good.
@@ -49,7 +50,7 @@ func Synth(ctx context.Context, dir string, c Config, o SynthOptions) error {
 		limit = defaultShard
 	}
 	shards, total := splitShards(c, limit)
-	s := synth{seed: o.Seed, total: total, progress: o.Progress}
+	s := &synth{seed: o.Seed, total: total, progress: o.Progress}
 	index := map[string]string{}
 	for i, specs := range shards {
 		name := singleFile
@@ -59,7 +60,7 @@ func Synth(ctx context.Context, dir string, c Config, o SynthOptions) error {
 		for _, spec := range specs {
 			index[spec.Name] = name
 		}
-		err := writeFile(filepath.Join(dir, name), specs, func(w io.Writer, spec Spec) error { return s.write(ctx, w, spec) })
+		err := writeFile(ctx, filepath.Join(dir, name), specs, s.write)
 		if err != nil {
 			return fmt.Errorf("write checkpoint: %w", err)
 		}
@@ -91,9 +92,12 @@ func splitShards(c Config, limit int64) (shards [][]Spec, total int64) {
 }
 
 type synth struct {
-	seed        uint64
-	done, total int64
-	progress    func(done, total int64)
+	seed  uint64
+	total int64
+
+	mu       sync.Mutex // guards done, and calls of progress
+	done     int64
+	progress func(done, total int64)
 }
 
 // stream returns the random bytes that belong to a name.
@@ -108,7 +112,7 @@ func (s *synth) stream(name string) *rand.ChaCha8 {
 func (s *synth) write(ctx context.Context, w io.Writer, spec Spec) error {
 	next := s.filler(spec)
 	left, _ := byteCount(spec.DType, spec.Shape)
-	s.done += left
+	size := left
 	block := make([]byte, min(left, 256<<10))
 	for left > 0 {
 		if err := ctx.Err(); err != nil {
@@ -121,6 +125,9 @@ func (s *synth) write(ctx context.Context, w io.Writer, spec Spec) error {
 		}
 		left -= int64(len(b))
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done += size
 	if s.progress != nil {
 		s.progress(s.done, s.total)
 	}

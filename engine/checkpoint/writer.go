@@ -1,11 +1,12 @@
 package checkpoint
 
 import (
-	"bufio"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -44,9 +45,9 @@ func headerJSON(specs []Spec) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// writeFile writes a safetensors file whose tensors are filled one after the
-// other, so that no more than a buffer of it is ever in memory.
-func writeFile(path string, specs []Spec, fill func(w io.Writer, s Spec) error) (err error) {
+// writeFile writes a safetensors file. Tensors are filled side by side, one to
+// a core, in the blocks that fill makes.
+func writeFile(ctx context.Context, path string, specs []Spec, fill func(ctx context.Context, w io.Writer, s Spec) error) (err error) {
 	header, err := headerJSON(specs)
 	if err != nil {
 		return err
@@ -60,17 +61,20 @@ func writeFile(path string, specs []Spec, fill func(w io.Writer, s Spec) error) 
 			err = e
 		}
 	}()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))); err != nil {
+	head := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)
+	if _, err := f.Write(head); err != nil {
 		return err
 	}
-	if _, err := w.Write(header); err != nil {
-		return err
+	at := make([]int64, len(specs))
+	next := int64(len(head))
+	for i, s := range specs {
+		n, _ := byteCount(s.DType, s.Shape) // headerJSON has looked
+		at[i], next = next, next+n
 	}
-	for _, s := range specs {
-		if err := fill(w, s); err != nil {
-			return fmt.Errorf("write %s: %w", s.Name, err)
+	return parallel(ctx, len(specs), runtime.GOMAXPROCS(0), func(ctx context.Context, i int) error {
+		if err := fill(ctx, io.NewOffsetWriter(f, at[i]), specs[i]); err != nil {
+			return fmt.Errorf("write %s: %w", specs[i].Name, err)
 		}
-	}
-	return w.Flush()
+		return nil
+	})
 }

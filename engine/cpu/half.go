@@ -14,6 +14,17 @@ func (k Kernels) Widen(dst []float32, src []uint16) {
 	}
 }
 
+// Round rounds floats in place to what bfloat16 can hold, halves to even. A NaN
+// stays one.
+func Round(x []float32) {
+	for i, f := range x {
+		if f == f {
+			u := math.Float32bits(f)
+			x[i] = math.Float32frombits((u + 0x7fff + u>>16&1) &^ 0xffff)
+		}
+	}
+}
+
 // Narrow rounds floats to bfloat16, halves to even. A NaN stays one.
 func Narrow(dst []uint16, src []float32) {
 	for i, f := range src {

@@ -48,5 +48,9 @@ func TestNarrowRounds(t *testing.T) {
 		if cpu.Narrow(got, []float32{math.Float32frombits(c.in)}); got[0] != c.want {
 			t.Errorf("%s: %#08x is %#04x, want %#04x", c.why, c.in, got[0], c.want)
 		}
+		x := []float32{math.Float32frombits(c.in)}
+		if cpu.Round(x); x[0] == x[0] && math.Float32bits(x[0]) != uint32(c.want)<<16 || x[0] != x[0] && c.want != 0x7fc0 {
+			t.Errorf("%s: %#08x is rounded to %#08x", c.why, c.in, math.Float32bits(x[0]))
+		}
 	}
 }

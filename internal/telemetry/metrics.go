@@ -38,6 +38,7 @@ type Metrics struct {
 	approvals    prometheus.Gauge
 	storeCommit  prometheus.Histogram
 	storeFailure prometheus.Counter
+	enginePanic  prometheus.Counter
 }
 
 // NewMetrics registers the metrics. labels are the built-in labels of findings.
@@ -71,6 +72,7 @@ func NewMetrics(labels []string) *Metrics {
 	m.approvals = m.gauge("weir_approvals_pending", "Questions that wait for the user.")
 	m.storeCommit = m.histogram("weir_store_commit_seconds", "Time of a commit to the store.", fine)
 	m.storeFailure = m.counter("weir_store_failures_total", "Commits that failed.")
+	m.enginePanic = m.counter("weir_engine_panics_total", "Replies of a model within Weir that a fault of ours ended.")
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -200,6 +202,9 @@ func (m *Metrics) StoreCommit(d time.Duration, err error) {
 		m.storeFailure.Inc()
 	}
 }
+
+// EnginePanic counts a reply of a model within Weir that a fault of ours ended.
+func (m *Metrics) EnginePanic() { m.enginePanic.Inc() }
 
 func statusClass(status int) string {
 	switch {

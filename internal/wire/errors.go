@@ -19,6 +19,7 @@ type Code string
 const (
 	CodeInvalidJSON           Code = "invalid_json"
 	CodeInvalidRequest        Code = "invalid_request"
+	CodeContextLength         Code = "context_length_exceeded"
 	CodeBodyTooLarge          Code = "body_too_large"
 	CodeBodyTimeout           Code = "body_timeout"
 	CodeUnsupportedMedia      Code = "unsupported_media_type"
@@ -77,6 +78,7 @@ const (
 var codes = [...]CodeInfo{
 	{CodeInvalidJSON, 400, typeRequest, "The body is not one strict JSON document: syntax, duplicate member names, invalid UTF-8 or excess depth. Mend the body; a retry will not help."},
 	{CodeInvalidRequest, 400, typeRequest, "The body is JSON, but a member that Weir must understand is missing or of the wrong type; the message names it."},
+	{CodeContextLength, 400, typeRequest, "The messages, or they and the reply, have more tokens than the local engine's context. Leave some out, or raise context_length of the upstream."},
 	{CodeBodyTooLarge, 413, typeRequest, "The body is larger than limits.body_bytes."},
 	{CodeBodyTimeout, 408, typeRequest, "The body did not arrive within limits.body_timeout."},
 	{CodeUnsupportedMedia, 415, typeRequest, "The body's Content-Type is not application/json, or it is compressed."},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -97,22 +99,23 @@ func (m *Model) stream(ctx context.Context, end func(), t *ticket, r *request) *
 
 // run waits for the engine and generates all choices. The later ones find the
 // prompt in the engine's cache.
-func (m *Model) run(ctx context.Context, t *ticket, r *request, out output) (*usage, error) {
+func (m *Model) run(ctx context.Context, t *ticket, r *request, out output) (u *usage, err error) {
+	defer func() {
+		if v := recover(); v != nil { // a stream's goroutine has nobody else to
+			u, err = nil, m.panicked(ctx, v)
+		}
+	}()
 	start := time.Now()
 	if err := t.wait(ctx); err != nil {
 		return nil, err
 	}
 	waited := time.Since(start)
-	u := &usage{}
+	u = &usage{}
 	for i := range r.n {
 		c := m.newChoice(i, r, out)
-		sampling := r.sampling
-		sampling.Seed += uint64(i)
-		res, err := m.gen.Generate(ctx, &engine.Request{
-			Prompt: r.prompt, Boundaries: r.boundaries, MaxTokens: r.maxTokens, Stop: m.gen.Stop(), Sampling: sampling,
-		}, c.token)
+		res, err := m.generate(ctx, r, c)
 		if err != nil {
-			return nil, m.failure(ctx, err)
+			return nil, err
 		}
 		c.finish(res)
 		if u.Prompt = res.Prompt; i == 0 {
@@ -127,13 +130,31 @@ func (m *Model) run(ctx context.Context, t *ticket, r *request, out output) (*us
 	return u, nil
 }
 
+// generate makes the tokens of one choice.
+func (m *Model) generate(ctx context.Context, r *request, c *choice) (engine.Result, error) {
+	g, err := m.newGuide(r)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	defer g.close()
+	sampling := r.sampling
+	sampling.Seed += uint64(c.index)
+	res, err := m.gen.Generate(ctx, &engine.Request{
+		Prompt: r.prompt, Boundaries: r.boundaries, MaxTokens: r.maxTokens, Stop: m.gen.Stop(), Sampling: sampling, Allowed: g.allowed(),
+	}, c.token)
+	if err != nil {
+		return res, m.failure(ctx, err)
+	}
+	return res, nil
+}
+
 // failure puts what the engine says into words for a client.
 func (m *Model) failure(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, engine.ErrContext):
-		return bad("messages", "the messages and the reply do not fit the model's context of %d tokens", m.gen.MaxContext())
+		return tooLong("the messages and the reply do not fit the model's context of %d tokens", m.gen.MaxContext())
 	case errors.Is(err, engine.ErrNoToken):
 		return bad("logit_bias", "no token may come next")
 	case errors.Is(err, engine.ErrClosed):
@@ -141,4 +162,23 @@ func (m *Model) failure(ctx context.Context, err error) error {
 	}
 	m.log.ErrorContext(ctx, "generate", "component", "engine", "error", err)
 	return wire.AsError(err)
+}
+
+// panicked counts a fault of ours and logs its type and place. Its value may be
+// anything and is not looked at.
+func (m *Model) panicked(ctx context.Context, v any) error {
+	if m.opts.Panicked != nil {
+		m.opts.Panicked()
+	}
+	pcs := make([]uintptr, 64)
+	// Past runtime.Callers, panicked, the deferred function and runtime.gopanic.
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs)])
+	var stack strings.Builder
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		fmt.Fprintf(&stack, "%s:%d\n", f.Function, f.Line)
+	}
+	m.log.ErrorContext(ctx, "panic", "component", "engine", "type", fmt.Sprintf("%T", v), "stack", stack.String())
+	return &wire.Error{Code: wire.CodeInternal, Message: "internal error"}
 }

@@ -3,6 +3,7 @@ package model_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -177,7 +178,7 @@ func TestRefuses(t *testing.T) {
 		"no user":             {`{"model":"m","messages":[{"role":"assistant","content":"a"}]}`, wire.CodeInvalidRequest, "messages"},
 		"unknown role":        {`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"wizard","content":"a"}]}`, wire.CodeInvalidRequest, "messages"},
 		"picture":             {`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:,"}}]}]}`, wire.CodeInvalidRequest, "/messages/0/content"},
-		"longer than context": {`{"model":"m","messages":[{"role":"user","content":"` + long + `"}]}`, wire.CodeInvalidRequest, "messages"},
+		"longer than context": {`{"model":"m","messages":[{"role":"user","content":"` + long + `"}]}`, wire.CodeContextLength, "messages"},
 		"no tokens":           {string(hello(`,"max_tokens":0`)), wire.CodeInvalidRequest, "max_tokens"},
 		"half a token":        {string(hello(`,"max_tokens":1.5`)), wire.CodeInvalidRequest, "max_tokens"},
 		"hot":                 {string(hello(`,"temperature":2.1`)), wire.CodeInvalidRequest, "temperature"},
@@ -189,7 +190,7 @@ func TestRefuses(t *testing.T) {
 		"bias of no token":    {string(hello(`,"logit_bias":{"512":1}`)), wire.CodeInvalidRequest, "logit_bias"},
 		"bias of a word":      {string(hello(`,"logit_bias":{"secret":1}`)), wire.CodeInvalidRequest, "logit_bias"},
 		"top without own":     {string(hello(`,"top_logprobs":2`)), wire.CodeInvalidRequest, "top_logprobs"},
-		"schema":              {string(hello(`,"response_format":{"type":"json_object"}`)), wire.CodeInvalidRequest, "response_format"},
+		"schema":              {string(hello(`,"response_format":{"type":"grammar"}`)), wire.CodeInvalidRequest, "/response_format/type"},
 		"speech":              {string(hello(`,"modalities":["text","audio"]`)), wire.CodeInvalidRequest, "modalities"},
 		"functions":           {string(hello(`,"functions":[]`)), wire.CodeInvalidRequest, "functions"},
 		"nameless tool":       {string(hello(`,"tools":[{"type":"function"}]`)), wire.CodeInvalidRequest, "tools"},
@@ -316,6 +317,33 @@ func TestFailureWithinAStreamIsAnEvent(t *testing.T) {
 	_, err := m.Chat(t.Context(), "", hello(""))
 	if e := wire.AsError(err); e.Code != wire.CodeInternal || strings.Contains(e.Message, "secret") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A fault in the engine ends the reply and nothing else.
+func TestPanicEndsTheReplyAlone(t *testing.T) {
+	t.Parallel()
+	s := &script{text: loadTokenizer(t), reply: "x</think>yyyyyyyy", room: 4096, ends: true, panics: true}
+	var log strings.Builder
+	panics := 0
+	m, err := model.New(s, s.text, model.Options{Name: "m", Panicked: func() { panics++ }}, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunks, _ := stream(t, m, hello(`,"stream":true`))
+	if last := chunks[len(chunks)-1]; last.Error == nil || last.Error.Code != string(wire.CodeInternal) {
+		t.Errorf("last event is %+v", last)
+	}
+	if _, err := m.Chat(t.Context(), "", hello("")); wire.AsError(err).Code != wire.CodeInternal {
+		t.Errorf("error %v", err)
+	}
+	s.panics = false
+	whole(t, m, hello(""))
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := log.String(); panics != 2 || strings.Contains(got, "secret") || !strings.Contains(got, "Generate") {
+		t.Errorf("%d panics were counted; the log is %s", panics, got)
 	}
 }
 

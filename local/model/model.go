@@ -2,8 +2,8 @@
 // the OpenAI dialect on one side, tokens on the other.
 //
 // Begin at Open and Model.Chat. chat.go is the line a request goes: read
-// (request.go), render (prompt.go), wait for the engine (queue.go), generate
-// (choice.go), and write as one body or as a stream (reply.go). Handler serves
+// (request.go), render (prompt.go), find the grammar if the answer must have a
+// form (constrain.go), wait for the engine (queue.go), generate (choice.go), and write as one body or as a stream (reply.go). Handler serves
 // it over HTTP, and StrictHandler the narrower surface of another server for
 // this model.
 //
@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"weir/engine"
+	"weir/engine/grammar"
 	"weir/engine/tokenizer"
 )
 
@@ -56,6 +57,8 @@ type Options struct {
 	KeepAlive time.Duration
 	// NoThinking has replies begin without a thought unless a request asks.
 	NoThinking bool
+	// Panicked, unless nil, is called for each reply that a fault of ours ended.
+	Panicked func()
 }
 
 // Model answers chat requests. It is safe for concurrent use.
@@ -69,6 +72,10 @@ type Model struct {
 	turn    int32 // the token that begins a message
 	thought int32 // the token that ends a thought
 	closer  io.Closer
+
+	vocab     func() *grammar.Vocab // made when it is first needed
+	inThought func() []uint64
+	grammars  grammars
 
 	quit    context.Context //nolint:containedctx // ends all replies; Close cancels it
 	cancel  context.CancelFunc
@@ -114,6 +121,8 @@ func New(g Generator, t *tokenizer.Tokenizer, o Options, log *slog.Logger) (*Mod
 	o.Waiting = cmp.Or(o.Waiting, 64)
 	o.KeepAlive = cmp.Or(o.KeepAlive, 10*time.Second)
 	m := &Model{gen: g, text: t, opts: o, log: log, queue: newQueue(o.Waiting), created: time.Now().Unix(), turn: turn, thought: thought}
+	m.vocab = sync.OnceValue(func() *grammar.Vocab { return vocabulary(t, g.Vocab()) })
+	m.inThought = sync.OnceValue(m.thoughtMask)
 	m.quit, m.cancel = context.WithCancel(context.Background())
 	return m, nil
 }

@@ -25,6 +25,9 @@ func (m *Model) render(in *wireRequest, r *request) (err error) {
 	// So that a conversation's next prompt begins with this one and its reply.
 	chat.KeepEmptyThoughts = chat.NoThinking
 	chat.Tools, r.thinking = r.tools, !chat.NoThinking
+	if err := m.constrain(in, r, forced); err != nil {
+		return err
+	}
 	if err := m.encode(chat, r); err != nil {
 		return err
 	}
@@ -37,7 +40,7 @@ func (m *Model) render(in *wireRequest, r *request) (err error) {
 		r.prompt = append(r.prompt, r.begun...)
 	}
 	if room := m.gen.MaxContext(); len(r.prompt) >= room {
-		return bad("messages", "the messages have %d tokens and the model's context %d", len(r.prompt), room)
+		return tooLong("the messages have %d tokens and the model's context %d", len(r.prompt), room)
 	}
 	return nil
 }

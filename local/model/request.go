@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"weir/engine"
+	"weir/engine/grammar"
 	"weir/engine/tokenizer"
 	"weir/internal/wire"
 )
@@ -53,10 +54,6 @@ type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
 }
 
-type responseFormat struct {
-	Type string `json:"type"`
-}
-
 // templateSwitches are those of the chat template that change what is asked.
 type templateSwitches struct {
 	EnableThinking   *bool `json:"enable_thinking"`
@@ -70,6 +67,7 @@ type request struct {
 	begun      []int32 // of the prompt, the tokens that the reply already has
 	thinking   bool
 	tools      []jsontext.Value
+	grammar    *grammar.Grammar // nil if the reply is free
 
 	stream, usage bool
 	n             int
@@ -88,6 +86,14 @@ func (r *request) Format(f fmt.State, _ rune) {
 func bad(param, format string, args ...any) *wire.Error {
 	e := wire.Errorf(wire.CodeInvalidRequest, format, args...)
 	e.Param = param
+	return e
+}
+
+// tooLong is the error of a conversation that the context has no room for.
+// Clients know its code, and shorten the conversation.
+func tooLong(format string, args ...any) *wire.Error {
+	e := wire.Errorf(wire.CodeContextLength, format, args...)
+	e.Param = "messages"
 	return e
 }
 
@@ -162,8 +168,6 @@ func (in *wireRequest) unsupported() error {
 		return bad("functions", "functions are not supported; use tools")
 	case present(in.FunctionCall):
 		return bad("function_call", "function_call is not supported; use tool_choice")
-	case in.ResponseFormat != nil && in.ResponseFormat.Type != "text":
-		return bad("response_format", "the local engine does not constrain its output to JSON; only the type text is supported")
 	case slices.ContainsFunc(in.Modalities, func(s string) bool { return s != "text" }):
 		return bad("modalities", "the local engine writes text only")
 	case !slices.Contains([]string{"", "none", "minimal", "low", "medium", "high", "xhigh"}, in.Effort):

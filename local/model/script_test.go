@@ -34,12 +34,13 @@ func loadTokenizer(tb testing.TB) *tokenizer.Tokenizer {
 
 // script is a generator that says what it is told to.
 type script struct {
-	text  *tokenizer.Tokenizer
-	reply string // with markup
-	room  int
-	ends  bool          // with a stop token
-	step  chan struct{} // unless nil, received from before each token
-	fails error
+	text   *tokenizer.Tokenizer
+	reply  string // with markup
+	room   int
+	ends   bool          // with a stop token
+	step   chan struct{} // unless nil, received from before each token
+	fails  error
+	panics bool // with something secret
 
 	mu       sync.Mutex
 	requests []*engine.Request
@@ -65,6 +66,9 @@ func (s *script) Generate(ctx context.Context, r *engine.Request, emit func(engi
 			case <-ctx.Done():
 				return res, ctx.Err()
 			}
+		}
+		if s.panics && i == len(ids)/2 {
+			panic("secret of the engine")
 		}
 		if s.fails != nil && i == len(ids)/2 {
 			return res, s.fails

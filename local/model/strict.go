@@ -123,7 +123,7 @@ func (s *strict) chat(w http.ResponseWriter, r *http.Request) {
 	case r.Context().Err() != nil: // nobody listens
 	case !ok || we.Code == wire.CodeInternal:
 		strictFail(w, http.StatusInternalServerError, strictInternal)
-	case we.Code == wire.CodeInvalidRequest:
+	case we.Code == wire.CodeInvalidRequest, we.Code == wire.CodeContextLength:
 		strictFail(w, http.StatusBadRequest, we.Message)
 	default: // overloaded, or shutting down
 		strictFail(w, we.Status(), we.Message)

@@ -1,7 +1,8 @@
 // Package contract is the suite that every upstream of Weir passes.
 //
 // Begin at [Run]: it starts stand-ins, asks for an upstream in front of each,
-// and checks what Weir relies on. It promises to test only what the gate needs
+// and checks what Weir relies on. [RunModel] is the part that is asked of what
+// answers by itself. It promises to test only what the gate needs
 // from any upstream: bytes unchanged both ways, events as they come, an end that
 // is told from a break, and a call that ends when its caller does. Retry,
 // breaker and model lists are the upstream's own affair and tested there.
@@ -34,8 +35,16 @@ type Upstream interface {
 // never repeats a request.
 func Run(t *testing.T, front func(t *testing.T, s *weirtest.StandIn) Upstream) {
 	t.Helper()
-	h := harness{front}
-	for name, test := range map[string]func(*testing.T, harness){
+	h := harness{serve: func(t *testing.T, b weirtest.Behaviour) (*weirtest.StandIn, Upstream) {
+		t.Helper()
+		s, err := weirtest.Start(weirtest.Options{Default: b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s, front(t, s)
+	}}
+	h.run(t, map[string]func(*testing.T, harness){
 		"request bytes": requestBytes,
 		"whole reply":   wholeReply,
 		"stream":        streams,
@@ -47,27 +56,42 @@ func Run(t *testing.T, front func(t *testing.T, s *weirtest.StandIn) Upstream) {
 		"cancel":        cancels,
 		"breaks":        breaks,
 		"concurrency":   concurrency,
-	} {
+	})
+}
+
+// RunModel runs the part of the suite that an upstream passes which makes its
+// replies itself. serve returns one that answers as b's Reply and ToolCalls say,
+// whatever else b says.
+func RunModel(t *testing.T, serve func(t *testing.T, b weirtest.Behaviour) Upstream) {
+	t.Helper()
+	h := harness{serve: func(t *testing.T, b weirtest.Behaviour) (*weirtest.StandIn, Upstream) {
+		t.Helper()
+		return nil, serve(t, b)
+	}}
+	h.run(t, map[string]func(*testing.T, harness){
+		"whole reply": wholeReply,
+		"stream":      streams,
+		"usage":       usage,
+		"tool calls":  toolCalls,
+		"choices":     choices,
+		"concurrency": concurrency,
+	})
+}
+
+type harness struct {
+	// serve runs what behaves in one way, and an upstream before it. There is no
+	// stand-in if the upstream answers by itself.
+	serve func(*testing.T, weirtest.Behaviour) (*weirtest.StandIn, Upstream)
+}
+
+func (h harness) run(t *testing.T, tests map[string]func(*testing.T, harness)) {
+	t.Helper()
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, h)
 		})
 	}
-}
-
-type harness struct {
-	front func(*testing.T, *weirtest.StandIn) Upstream
-}
-
-// start runs a stand-in that behaves in one way, and an upstream before it.
-func (h harness) start(t *testing.T, b weirtest.Behaviour) (*weirtest.StandIn, Upstream) {
-	t.Helper()
-	s, err := weirtest.Start(weirtest.Options{Default: b})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s, h.front(t, s)
 }
 
 // prompt makes a chat request whose last user message is text; more is put
@@ -158,7 +182,7 @@ func events(t *testing.T, body []byte) []chunk {
 const sample = "Ångström Ω 漢字 🙂\t\"quoted\" \\ back\r\nline\u2028sep  end"
 
 func requestBytes(t *testing.T, h harness) {
-	s, u := h.start(t, weirtest.Behaviour{})
+	s, u := h.serve(t, weirtest.Behaviour{})
 	// Spacing, order, escapes and unknown members are the client's own.
 	body := []byte("{ \"z\":1.0e0,\t\"model\":\"m\",\n\"messages\":[{\"content\":\"\\u003c\\/é\",\"role\":\"user\"}] ,\"a\":{}}\n")
 	mustRead(t, u, upstream.Request{Path: "/chat/completions", Body: body})
@@ -168,7 +192,7 @@ func requestBytes(t *testing.T, h harness) {
 }
 
 func wholeReply(t *testing.T, h harness) {
-	_, u := h.start(t, weirtest.Behaviour{Reply: weirtest.EchoLast, Write: 3})
+	_, u := h.serve(t, weirtest.Behaviour{Reply: weirtest.EchoLast, Write: 3})
 	if got := decode(t, mustRead(t, u, prompt(sample, ""))).Choices[0].Message.Content; got != sample {
 		t.Errorf("got %q, want %q", got, sample)
 	}
@@ -177,7 +201,7 @@ func wholeReply(t *testing.T, h harness) {
 func streams(t *testing.T, h harness) {
 	for _, piece := range []int{1, 2, 3, 7, 64} {
 		for _, write := range []int{0, 1, 3, 7} {
-			_, u := h.start(t, weirtest.Behaviour{Reply: weirtest.EchoLast, Piece: piece, Write: write})
+			_, u := h.serve(t, weirtest.Behaviour{Reply: weirtest.EchoLast, Piece: piece, Write: write})
 			var got strings.Builder
 			all := events(t, mustRead(t, u, prompt(sample, stream)))
 			for _, e := range all {
@@ -196,7 +220,7 @@ func streams(t *testing.T, h harness) {
 // An event that was sent can be read although the next one is not yet there.
 func promptEvents(t *testing.T, h harness) {
 	pace := make(chan struct{})
-	_, u := h.start(t, weirtest.Behaviour{Reply: weirtest.EchoLast, Piece: 1, Pace: pace})
+	_, u := h.serve(t, weirtest.Behaviour{Reply: weirtest.EchoLast, Piece: 1, Pace: pace})
 	release := make(chan struct{})
 	go func() {
 		pace <- struct{}{}
@@ -226,7 +250,7 @@ func promptEvents(t *testing.T, h harness) {
 }
 
 func usage(t *testing.T, h harness) {
-	_, u := h.start(t, weirtest.Behaviour{Reply: weirtest.EchoLast})
+	_, u := h.serve(t, weirtest.Behaviour{Reply: weirtest.EchoLast})
 	all := events(t, mustRead(t, u, prompt("hello", stream+`,"stream_options":{"include_usage":true}`)))
 	if last := all[len(all)-1]; last.Usage == nil || len(last.Choices) != 0 {
 		t.Error("the last event is not the usage alone")
@@ -241,7 +265,7 @@ func usage(t *testing.T, h harness) {
 func toolCalls(t *testing.T, h harness) {
 	const args = `{"to":"EMAIL_Q7K2M","body":"é \"x\"\n"}`
 	for _, piece := range []int{1, 3, 64} {
-		_, u := h.start(t, weirtest.Behaviour{
+		_, u := h.serve(t, weirtest.Behaviour{
 			Reply: weirtest.Tools, Piece: piece,
 			ToolCalls: []weirtest.ToolCall{{Name: "send", Arguments: args}},
 		})
@@ -263,7 +287,7 @@ func toolCalls(t *testing.T, h harness) {
 }
 
 func choices(t *testing.T, h harness) {
-	_, u := h.start(t, weirtest.Behaviour{Reply: weirtest.EchoLast})
+	_, u := h.serve(t, weirtest.Behaviour{Reply: weirtest.EchoLast})
 	if got := decode(t, mustRead(t, u, prompt("x", `,"n":3`))).Choices; len(got) != 3 || got[2].Index != 2 {
 		t.Errorf("choices %+v", got)
 	}
@@ -274,7 +298,7 @@ func errorBodies(t *testing.T, h harness) {
 		want := fmt.Sprintf("{ \"error\" : {\"message\":\"é %d\"} }\n", status)
 		// A wait too long to sit out, so that 429 and 503 come through.
 		header := http.Header{"Retry-After": {"3600"}, "X-Request-Id": {"req-7"}}
-		_, u := h.start(t, weirtest.Behaviour{Status: status, Body: want, Header: header})
+		_, u := h.serve(t, weirtest.Behaviour{Status: status, Body: want, Header: header})
 		resp, err := u.Do(t.Context(), prompt("x", stream))
 		if err != nil {
 			t.Fatalf("%d: %v", status, err)
@@ -295,7 +319,7 @@ func errorBodies(t *testing.T, h harness) {
 func cancels(t *testing.T, h harness) {
 	t.Run("before headers", func(t *testing.T) {
 		t.Parallel()
-		s, u := h.start(t, weirtest.Behaviour{Fault: weirtest.Hang})
+		s, u := h.serve(t, weirtest.Behaviour{Fault: weirtest.Hang})
 		ctx, cancel := context.WithCancel(t.Context())
 		var g errgroup.Group
 		g.Go(func() error {
@@ -313,7 +337,7 @@ func cancels(t *testing.T, h harness) {
 	})
 	t.Run("within a stream", func(t *testing.T) {
 		t.Parallel()
-		s, u := h.start(t, weirtest.Behaviour{Reply: weirtest.EchoLast, Fault: weirtest.HangMidway, FaultAfter: 2})
+		s, u := h.serve(t, weirtest.Behaviour{Reply: weirtest.EchoLast, Fault: weirtest.HangMidway, FaultAfter: 2})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		resp, err := u.Do(ctx, prompt("x", stream))
@@ -332,7 +356,7 @@ func cancels(t *testing.T, h harness) {
 	})
 	t.Run("by closing the body", func(t *testing.T) {
 		t.Parallel()
-		s, u := h.start(t, weirtest.Behaviour{Reply: weirtest.EchoLast, Fault: weirtest.HangMidway, FaultAfter: 2})
+		s, u := h.serve(t, weirtest.Behaviour{Reply: weirtest.EchoLast, Fault: weirtest.HangMidway, FaultAfter: 2})
 		resp, err := u.Do(t.Context(), prompt("x", stream))
 		if err != nil {
 			t.Fatal(err)
@@ -373,7 +397,7 @@ func breaks(t *testing.T, h harness) {
 		{weirtest.LongLength, ""},
 	}
 	for _, tt := range tests {
-		_, u := h.start(t, weirtest.Behaviour{Reply: weirtest.EchoLast, Fault: tt.fault, FaultAfter: 2})
+		_, u := h.serve(t, weirtest.Behaviour{Reply: weirtest.EchoLast, Fault: tt.fault, FaultAfter: 2})
 		_, body, err := read(t.Context(), u, prompt(sample, tt.more))
 		if !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("fault %d%s: error %v after %d bytes, want an unexpected end", tt.fault, tt.more, err, len(body))
@@ -382,7 +406,7 @@ func breaks(t *testing.T, h harness) {
 }
 
 func concurrency(t *testing.T, h harness) {
-	s, u := h.start(t, weirtest.Behaviour{Reply: weirtest.EchoLast, Piece: 3})
+	s, u := h.serve(t, weirtest.Behaviour{Reply: weirtest.EchoLast, Piece: 3})
 	const clients, each = 32, 8
 	g, ctx := errgroup.WithContext(t.Context())
 	for i := range clients {
@@ -402,6 +426,9 @@ func concurrency(t *testing.T, h harness) {
 	}
 	if err := g.Wait(); err != nil {
 		t.Error(err)
+	}
+	if s == nil {
+		return
 	}
 	if n := len(s.Calls()); n != clients*each {
 		t.Errorf("%d calls arrived, want %d", n, clients*each)

@@ -1,0 +1,213 @@
+package gpu
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"weir/engine/device"
+	"weir/engine/kernels"
+)
+
+// State is what the model remembers of a row of tokens, on the device.
+type State struct {
+	m      *Model
+	length int
+	room   int             // positions that keys and values have room for
+	key    []device.Buffer // by attention layer: bfloat16 [room][kvHeads][headDim]
+	value  []device.Buffer
+	delta  []device.Buffer        // by delta layer: float32 [valueHeads][keyDim][valueDim]
+	conv   []device.Buffer        // by delta layer: float32 [4][channels], position p in row p&3
+	step   device.Buffer          // the record of a decode step, see setStep
+	decode map[int]device.Program // by parts of attention
+	broken bool
+}
+
+// NewState returns the memory of nothing.
+func (m *Model) NewState() (*State, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sweep()
+	return m.newState()
+}
+
+func (m *Model) newState() (*State, error) {
+	s := &State{m: m, decode: map[int]device.Program{}}
+	var err error
+	alloc := func(n int64) device.Buffer {
+		var b device.Buffer
+		if err == nil {
+			b, err = m.dev.Alloc(n)
+		}
+		return b
+	}
+	s.step = alloc(stepBytes)
+	for range m.deltaLayers {
+		s.delta = append(s.delta, alloc(m.deltaBytes()))
+		s.conv = append(s.conv, alloc(m.convBytes()))
+	}
+	if err != nil {
+		s.release()
+		return nil, fmt.Errorf("make room for a state of %d MB: %w", m.FixedBytes()>>20, err)
+	}
+	return s, nil
+}
+
+func (m *Model) deltaBytes() int64 {
+	return 4 * int64(m.c.LinearValueHeads*m.c.LinearKeyDim*m.c.LinearValueDim)
+}
+func (m *Model) convBytes() int64 { return 4 * 4 * int64(m.c.ConvChannels()) }
+
+// rowBytes is a position's keys, or values, of one layer.
+func (m *Model) rowBytes() int64 { return 2 * int64(m.c.NumKVHeads*m.c.HeadDim) }
+
+// FixedBytes is the size of a state without keys and values.
+func (m *Model) FixedBytes() int64 {
+	return int64(m.deltaLayers) * (m.deltaBytes() + m.convBytes())
+}
+
+// Bytes is the size of the state.
+func (s *State) Bytes() int64 {
+	return s.m.FixedBytes() + int64(len(s.key))*2*int64(s.room)*s.m.rowBytes()
+}
+
+// Len is the number of tokens it has seen.
+func (s *State) Len() int { return s.length }
+
+// Clone returns a state with the same past and a future of its own.
+func (s *State) Clone() (*State, error) {
+	m := s.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sweep()
+	if s.broken {
+		return nil, errBroken
+	}
+	c, err := m.newState()
+	if err != nil {
+		return nil, err
+	}
+	copies := &device.Stream{}
+	for i := range s.delta {
+		copies.Add(kernels.CopyWords(device.Whole(s.delta[i]), device.Whole(c.delta[i]), int(m.deltaBytes()/4)))
+		copies.Add(kernels.CopyWords(device.Whole(s.conv[i]), device.Whole(c.conv[i]), int(m.convBytes()/4)))
+	}
+	if err := m.play(copies); err != nil {
+		c.release()
+		return nil, fmt.Errorf("copy state: %w", err)
+	}
+	if err := c.take(s, s.length); err != nil {
+		c.release()
+		return nil, fmt.Errorf("copy state: %w", err)
+	}
+	c.length = s.length
+	return c, nil
+}
+
+// reserve makes room for n positions without keeping what is there.
+func (s *State) reserve(n int) error {
+	length := s.length
+	s.length = 0
+	defer func() { s.length = length }()
+	return s.take(s, n)
+}
+
+// take makes room for n positions and copies those of from.
+func (s *State) take(from *State, n int) error {
+	m := s.m
+	room := roundUp(n, m.block)
+	if most := roundUp(m.c.MaxPositions, kernels.AttendCacheUnit); room > most {
+		room = max(most, roundUp(n, kernels.AttendCacheUnit))
+	}
+	if room <= s.room {
+		return nil
+	}
+	for i := range m.attentionLayers {
+		for _, kv := range []*[]device.Buffer{&s.key, &s.value} {
+			old := from.key
+			if kv == &s.value {
+				old = from.value
+			}
+			b, err := m.dev.Alloc(int64(room) * m.rowBytes())
+			if err != nil {
+				return fmt.Errorf("room for %d positions, %d MB: %w", room, int64(room)*m.rowBytes()*int64(2*m.attentionLayers)>>20, err)
+			}
+			if from.length > 0 {
+				used := int64(from.length) * m.rowBytes()
+				s := &device.Stream{}
+				s.Add(kernels.CopyWords(device.Part(old[i], 0, used), device.Part(b, 0, used), int(used/4)))
+				if err := m.play(s); err != nil {
+					b.Free()
+					return err
+				}
+			}
+			if i < len(*kv) {
+				(*kv)[i].Free()
+				(*kv)[i] = b
+			} else {
+				*kv = append(*kv, b)
+			}
+		}
+	}
+	s.room = room
+	return nil
+}
+
+// grow makes room for n positions in all. Recorded steps refer to the old
+// memory and are dropped.
+func (s *State) grow(n int) error {
+	if n <= s.room {
+		return nil
+	}
+	s.dropPrograms()
+	return s.take(s, n)
+}
+
+func (s *State) dropPrograms() {
+	for k, p := range s.decode {
+		_ = p.Close() // nothing can be done about it, and nothing depends on it
+		delete(s.decode, k)
+	}
+}
+
+// Free gives the state's memory back, at the latest when the model computes
+// next.
+func (s *State) Free() {
+	s.m.dead.Lock()
+	defer s.m.dead.Unlock()
+	s.m.freed = append(s.m.freed, s)
+}
+
+// sweep frees the states that were given back.
+func (m *Model) sweep() {
+	m.dead.Lock()
+	freed := m.freed
+	m.freed = nil
+	m.dead.Unlock()
+	for _, s := range freed {
+		s.release()
+	}
+}
+
+func (s *State) release() {
+	s.dropPrograms()
+	for _, list := range [][]device.Buffer{s.key, s.value, s.delta, s.conv, {s.step}} {
+		for _, b := range list {
+			if b != nil {
+				b.Free()
+			}
+		}
+	}
+	*s = State{m: s.m, broken: true}
+}
+
+const stepBytes = 16
+
+// stepRecord is what kernels read as struct Step: the token to embed (decode
+// only), the position of the first token, how many there are.
+func stepRecord(token int32, pos, n int) []byte {
+	b := make([]byte, stepBytes)
+	binary.LittleEndian.PutUint32(b, uint32(token))
+	binary.LittleEndian.PutUint32(b[4:], uint32(pos))
+	binary.LittleEndian.PutUint32(b[8:], uint32(n))
+	return b
+}
