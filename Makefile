@@ -1,7 +1,7 @@
 # Each target is one line that you could type.
 tool = go tool -modfile=internal/tools/go.mod
 
-.PHONY: help build demo test race fuzz lint format bench cross ci clean
+.PHONY: help build demo test kernels race fuzz lint format bench cross ci clean
 
 help:      ## Show this.
 	@sed -n 's/^\([a-z]*\): *## /\1\t/p' Makefile | expand -t 12
@@ -15,8 +15,11 @@ demo:      ## Watch it work.
 test:      ## All tests, in random order.
 	go test -shuffle=on ./...
 
+kernels:   ## The GPU's kernels, on an emulator that watches every load and store.
+	go test ./metalsrc/... ./engine/device/...
+
 race:      ## The tests of what runs concurrently, with the race detector.
-	go test -race ./internal/... ./router/... ./local/... ./pii ./pii/mask
+	go test -race ./internal/... ./router/... ./local/... ./pii ./pii/mask ./engine/device/...
 
 fuzz:      ## One fuzz target for a minute: make fuzz in=./internal/wire target=FuzzSplice
 	go test -run '^$$' -fuzz '^$(target)$$' -fuzztime 1m $(in)

@@ -24,7 +24,9 @@ inline void widen(thread float *f, uint4 w) {
 
 // A tile of 8 positions from p0 for one simdgroup. For the scores 4 lanes share
 // a position and each has every fourth 16 bytes of the key, so that little is
-// left to be summed across lanes; for the values D/8 lanes share a row.
+// left to be summed across lanes; for the values D/8 lanes share a row. Values
+// are asked for once the keys are used up: Apple's GPUs have 128 registers to a
+// thread.
 template <int G, int D>
 inline void attend_tile(
     thread Softmax<G> &a, threadgroup const float4 *q, threadgroup float *p, device const bfloat *keys,
@@ -37,12 +39,6 @@ inline void attend_tile(
   for (uint c = 0; c < D / 32u; c++) {
     k[c] = uint4(0u);
     if (at < end) k[c] = ((device const uint4 *)(keys + (ulong)at * row))[c * 4u + part];
-  }
-#pragma unroll
-  for (uint i = 0; i < STEPS; i++) {
-    const uint r = p0 + i * ABREAST + lane / LANES;
-    v[i] = uint4(0u);
-    if (r < end) v[i] = ((device const uint4 *)(values + (ulong)r * row))[lane % LANES];
   }
   float s[G];
 #pragma unroll
@@ -63,6 +59,12 @@ inline void attend_tile(
       s[h] = qb.z * f[6] + s[h];
       s[h] = qb.w * f[7] + s[h];
     }
+  }
+#pragma unroll
+  for (uint i = 0; i < STEPS; i++) {
+    const uint r = p0 + i * ABREAST + lane / LANES;
+    v[i] = uint4(0u);
+    if (r < end) v[i] = ((device const uint4 *)(values + (ulong)r * row))[lane % LANES];
   }
 #pragma unroll
   for (int h = 0; h < G; h++) {
@@ -99,12 +101,15 @@ inline void attend_tile(
   simdgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// Merges the simdgroups' softmaxes and writes the part's sums and (top, sum).
-template <int G, int D>
+// Merges the simdgroups' softmaxes, those of simdgroups sg, sg+SETS, ... , and
+// writes the part's sums and (top, sum). o has room for a row of each of the 8
+// simdgroups.
+template <int G, int D, int SETS>
 inline void attend_merge(
     thread Softmax<G> &a, threadgroup float *o, threadgroup float2 *stats, device float *out, device float2 *out_stats,
-    uint splits, uint tid, uint sg, uint nsg, uint lane) {
+    uint splits, uint tid, uint sg, uint lane) {
   constexpr uint LANES = D / 8;
+  const uint set = sg % SETS;
 #pragma unroll
   for (int h = 0; h < G; h++) {
     // Each position was counted by its 4 lanes.
@@ -118,23 +123,24 @@ inline void attend_merge(
 #pragma unroll
   for (int h = 0; h < G; h++) {
     float top = as_type<float>(0xff800000u);
-    for (uint i = 0; i < nsg; i++) top = metal::max(top, stats[i * G + (uint)h].x);
+    for (uint i = set; i < 8u; i += SETS) top = metal::max(top, stats[i * G + (uint)h].x);
     const float by = stats[sg * G + (uint)h].y > 0.0f ? metal::exp2(a.top[h] - top) : 0.0f;
     if (lane < LANES) {
 #pragma unroll
       for (int j = 0; j < 8; j++) o[sg * D + (uint)j * LANES + lane] = a.o[h][j] * by;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint d = tid; d < D; d += nsg * 32u) {
+    for (uint i = tid; i < SETS * D; i += 256u) {
+      const uint of = i / D, d = i % D;
       float sum = 0.0f;
-      for (uint i = 0; i < nsg; i++) sum += o[i * D + (d % 8u) * LANES + d / 8u];
-      out[(uint)h * splits * D + d] = sum;
+      for (uint k = of; k < 8u; k += SETS) sum += o[k * D + (d % 8u) * LANES + d / 8u];
+      out[(of * G + (uint)h) * splits * D + d] = sum;
     }
-    if (tid == 0u) {
+    if (sg < SETS && lane == 0u) {
       float sum = 0.0f;
-      for (uint i = 0; i < nsg; i++)
+      for (uint i = sg; i < 8u; i += SETS)
         if (stats[i * G + (uint)h].y > 0.0f) sum += stats[i * G + (uint)h].y * metal::exp2(stats[i * G + (uint)h].x - top);
-      out_stats[(uint)h * splits] = float2(top, sum);
+      out_stats[(sg * G + (uint)h) * splits] = float2(top, sum);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
@@ -146,8 +152,9 @@ inline void attend_merge(
 // sum), top in the logarithm to base 2, (-inf, 0) where the part is empty: out
 // is not written there. The part that has the position of the step appends
 // its key and value. Grid (splits, kv_heads) x 256 threads; G is
-// heads/kv_heads.
-//@for G,D in 8,256 2,64 8,64
+// heads/kv_heads. A simdgroup has H heads; where that is half of them, two
+// simdgroups read the same keys and values, the second from the cache.
+//@for G,H,D in 8,4,256 2,2,64 8,4,64
 //@threads 256
 kernel void attend_split_g@G@_d@D@(
     device const float *proj [[buffer(0)]],
@@ -166,8 +173,8 @@ kernel void attend_split_g@G@_d@D@(
     uint lane [[thread_index_in_simdgroup]]) {
   TG_ARRAY(float4, q, [@G@ * @D@ / 4]);
   TG_ARRAY(float, o, [8 * @D@]);
-  TG_ARRAY(float, p, [8 * 8 * @G@]);
-  TG_ARRAY(float2, tops, [8 * @G@]);
+  TG_ARRAY(float, p, [8 * 8 * @H@]);
+  TG_ARRAY(float2, tops, [8 * @H@]);
   const uint pos = step[0].pos, row = args.kv_heads * @D@, split = tg.x, kv = tg.y;
   const uint each = part_length(pos, args.splits), begin = split * each;
   const uint end = metal::min(begin + each, pos + 1u), head = kv * @G@;
@@ -190,17 +197,19 @@ kernel void attend_split_g@G@_d@D@(
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
-  Softmax<@G@> a;
+  Softmax<@H@> a;
 #pragma unroll
-  for (int h = 0; h < @G@; h++) {
+  for (int h = 0; h < @H@; h++) {
     a.top[h] = as_type<float>(0xff800000u);
     a.sum[h] = 0.0f;
 #pragma unroll
     for (int j = 0; j < 8; j++) a.o[h][j] = 0.0f;
   }
-  for (uint p0 = begin + sg * 8u; p0 < end; p0 += 64u)
-    attend_tile<@G@, @D@>(a, q, p + sg * 8u * @G@, K + kv * @D@, V + kv * @D@, row, p0, end, lane);
-  attend_merge<@G@, @D@>(a, o, tops, my_out, my_stats, args.splits, tid, sg, 8u, lane);
+  constexpr uint sets = @G@ / @H@;
+  threadgroup const float4 *my_q = q + sg % sets * (@H@ * @D@ / 4);
+  for (uint p0 = begin + sg / sets * 8u; p0 < end; p0 += 64u / sets)
+    attend_tile<@H@, @D@>(a, my_q, p + sg * 8u * @H@, K + kv * @D@, V + kv * @D@, row, p0, end, lane);
+  attend_merge<@H@, @D@, @G@ / @H@>(a, o, tops, my_out, my_stats, args.splits, tid, sg, lane);
 }
 //@end
 
@@ -240,9 +249,17 @@ kernel void attend_combine(
   sum = simd_sum(sum);
   simdgroup_barrier(mem_flags::mem_threadgroup);
   float o = 0.0f;
-  for (uint i = sg; i < args.splits; i += 8u) {
-    const float w = by[i];
-    if (w > 0.0f) o += w * parts[((ulong)head * args.splits + i) * args.dim + d];
+  device const float *part = parts + (ulong)head * args.splits * args.dim + d;
+  for (uint base = sg; base < args.splits; base += 64u) {
+    float v[8]; // all asked for before the first is used
+#pragma unroll
+    for (uint k = 0; k < 8u; k++) v[k] = part[metal::min(base + 8u * k, args.splits - 1u) * args.dim];
+#pragma unroll
+    for (uint k = 0; k < 8u; k++) {
+      const uint i = base + 8u * k;
+      const float w = i < args.splits ? by[metal::min(i, args.splits - 1u)] : 0.0f;
+      o += w > 0.0f ? w * v[k] : 0.0f; // what nobody wrote may be anything
+    }
   }
   acc[sg * 32u + lane] = o;
   threadgroup_barrier(mem_flags::mem_threadgroup);

@@ -110,7 +110,7 @@ kernel void attend_matrix_d@D@(
     device float *out [[buffer(7)]],
     device float2 *stats [[buffer(8)]],
     constant AttendArgs &args [[buffer(9)]],
-    threadgroup bfloat *pipe [[threadgroup(0)]],
+    threadgroup bfloat *tiles [[threadgroup(0)]],
     uint3 tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     uint sg [[simdgroup_index_in_threadgroup]],
@@ -129,7 +129,7 @@ kernel void attend_matrix_d@D@(
   }
   device const bfloat *keys = K + kv * @D@;
   device const bfloat *values = V + kv * @D@;
-  threadgroup bfloat *mine = pipe + sg * (@STAGES@ * 32u * @D@);
+  threadgroup bfloat *mine = tiles + sg * (@STAGES@ * 32u * @D@);
   const uint first = begin + sg * 16u, hop = nsg * 16u;
   uint asked = 0u; // tiles asked for; a batch each, also where there is no tile
   while (asked < @STAGES@ - 1u && first + asked * hop + 16u <= pos && first + asked * hop < end) {
@@ -141,7 +141,7 @@ kernel void attend_matrix_d@D@(
 
   // Queries, and where it is this part's, the new key, in the first simdgroup's
   // last stage, which nobody asked for yet.
-  threadgroup float *q = (threadgroup float *)(pipe + (@STAGES@ - 1) * 32 * @D@);
+  threadgroup float *q = (threadgroup float *)(tiles + (@STAGES@ - 1) * 32 * @D@);
   threadgroup float *k = q + 8 * @D@;
   for (uint h = sg; h < 8u; h += nsg)
     norm_turn<@D@>(q + h * @D@, proj + (head + h) * 2u * @D@, q_gain, rope, args.rotary, args.eps, args.scale, lane);
@@ -199,7 +199,7 @@ kernel void attend_matrix_d@D@(
   // Rows of the merge are padded, so that the heads of a store are in
   // different banks.
   constexpr uint pitch = @D@ + 8;
-  threadgroup float *merge = (threadgroup float *)pipe;
+  threadgroup float *merge = (threadgroup float *)tiles;
   float top = as_type<float>(0xff800000u);
   for (uint i = 0; i < nsg; i++) top = metal::max(top, tops[i * 8u + lane / 4u].x);
   const float by = a.sum > 0.0f ? frag_exp2(a.top - top) : 0.0f;

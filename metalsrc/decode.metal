@@ -50,7 +50,7 @@ kernel void rope_rows(
 
 struct QmvArgs {
   uint rows, cols; // cols a multiple of 64
-  uint parts;      // simdgroups that share a strip of rows
+  uint parts;      // simdgroups that share a strip of rows: a power of two
   uint quads;      // a head's width in float4s: 8, 16 or 32, for the gated norm
   float eps;
 };
@@ -62,8 +62,9 @@ struct Place {
 };
 inline Place place(constant QmvArgs &args, uint tg, uint sg, uint nsg, uint lane) {
   Place p;
-  p.strip = tg * (nsg / args.parts) + sg / args.parts;
-  p.first = (sg % args.parts) * 32u + lane;
+  const uint shift = metal::popcount(args.parts - 1u); // a division would take longer
+  p.strip = tg * (nsg >> shift) + (sg >> shift);
+  p.first = (sg & (args.parts - 1u)) * 32u + lane;
   p.stride = args.parts * 32u;
   return p;
 }
@@ -79,7 +80,7 @@ inline float gather_rows(thread const float *y, threadgroup float *part, uint pa
   if (parts > 1u) {
     if (lane < 4u) part[sg * 4u + lane] = mine;
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (lane < 4u && sg % parts == 0u) {
+    if (lane < 4u && (sg & (parts - 1u)) == 0u) {
       mine = 0.0f;
       for (uint i = 0; i < parts; i++) mine += part[(sg + i) * 4u + lane];
     }
@@ -90,25 +91,31 @@ inline float gather_rows(thread const float *y, threadgroup float *part, uint pa
 // y = W x for the five below: what differs is how x is staged and what happens
 // to y. Threads 32*n, n a multiple of parts, at most 16, of the first 12; grid ceil(rows / (4*n/parts));
 // threadgroup(0) 128*(cols/32+1) bytes, threadgroup(1) cols/4 bytes.
-#define QMV_BEGIN                                             \
-  TG_ARRAY(float, red, [32]);                                 \
-  TG_ARRAY(float, part, [128]);                               \
-  const Quant q = quant(w, s, b);                             \
-  const uint nb = args.cols / 32u;                            \
-  const Place at = place(args, tg, sg, nsg, lane);            \
-  uint row[4];                                                \
-  float y[4];                                                 \
-  Strip<4> one, two;                                          \
-  strip_rows(row, at.strip, args.rows);                       \
-  strip_load<4, 1>(one, q, q, row, nb, at.first);             \
-  strip_load<4, 1>(two, q, q, row, nb, at.first + at.stride); \
-  inputs_ready();
+#define QMV_BEGIN(FETCH)                                        \
+  TG_ARRAY(float, red, [32]);                                   \
+  TG_ARRAY(float, part, [128]);                                 \
+  const Quant q = quant(w, s, b);                               \
+  const uint nb = args.cols / 32u, n = nsg * 32u;               \
+  const Place at = place(args, tg, sg, nsg, lane);              \
+  uint row[4];                                                  \
+  float y[4];                                                   \
+  Strip<4> one, two;                                            \
+  strip_rows(row, at.strip, args.rows);                         \
+  if (!INPUTS_LATE) {                                           \
+    FETCH                                                       \
+  }                                                             \
+  strip_load<4, 1>(one, q, q, row, nb, at.first);               \
+  strip_load<4, 1>(two, q, q, row, nb, at.first + at.stride);   \
+  inputs_ready();                                               \
+  if (INPUTS_LATE) {                                            \
+    FETCH                                                       \
+  }
 #define QMV_END                                                                                  \
   threadgroup_barrier(mem_flags::mem_threadgroup);                                               \
   strip_run<4, 1>(y, one, two, q, q, row, xs, sums, nb, at.first, at.stride);                    \
   const float product = gather_rows(y, part, args.parts, sg, lane);                              \
   const uint out = at.strip * 4u + lane;                                                         \
-  if (lane >= 4u || out >= args.rows || sg % args.parts != 0u) return;
+  if (lane >= 4u || out >= args.rows || (sg & (args.parts - 1u)) != 0u) return;
 
 // y = W (h*gain) / rms(h).
 //@early
@@ -128,8 +135,10 @@ kernel void qmv4_norm_f32(
     uint sg [[simdgroup_index_in_threadgroup]],
     uint nsg [[simdgroups_per_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-  QMV_BEGIN
-  const float square = stage_normed(xs, sums, nb, h, gain, tid, nsg * 32u);
+  Fetched<2> x;
+  Gains<2> g;
+  QMV_BEGIN(fetch(x, h, nb, tid, n); fetch_gains(g, gain, nb, tid, n);)
+  const float square = stage_normed(xs, sums, nb, x, g, h, gain, tid, n);
   if (lane == 0u) red[sg] = square;
   QMV_END
   to[out] = product * inverse_rms(red, nsg, args.cols, args.eps);
@@ -152,9 +161,10 @@ kernel void qmv4_f32(
     uint sg [[simdgroup_index_in_threadgroup]],
     uint nsg [[simdgroups_per_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-  QMV_BEGIN
+  Fetched<2> early;
+  QMV_BEGIN(fetch(early, x, nb, tid, n);)
   (void)red;
-  stage_plain(xs, sums, nb, x, tid, nsg * 32u);
+  stage_plain(xs, sums, nb, early, x, tid, n);
   QMV_END
   to[out] = product;
 }
@@ -176,13 +186,21 @@ kernel void qmv4_add(
     uint sg [[simdgroup_index_in_threadgroup]],
     uint nsg [[simdgroups_per_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-  QMV_BEGIN
+  Fetched<2> early;
+  QMV_BEGIN(fetch(early, x, nb, tid, n);)
   (void)red;
-  stage_plain(xs, sums, nb, x, tid, nsg * 32u);
+  stage_plain(xs, sums, nb, early, x, tid, n);
   QMV_END
   h[out] += product;
 }
 
+// v / rms(v of the head) * gain * silu(z), quads lanes having a head.
+inline float4 gated_norm(float4 v, float4 z, float4 gain, uint quads, float eps) {
+  float square = dot(v, v);
+  for (uint d = 1; d < quads; d <<= 1) square += simd_shuffle_xor(square, (ushort)d);
+  const float inv = metal::rsqrt(square / (float)(quads * 4u) + eps);
+  return v * (gain * inv) * float4(silu(z.x), silu(z.y), silu(z.z), silu(z.w));
+}
 // h += W x, x = o / rms(o of the head) * gain * silu(z), gain [4*quads].
 //@early
 //@threads 512
@@ -202,23 +220,21 @@ kernel void qmv4_delta_out_add(
     uint sg [[simdgroup_index_in_threadgroup]],
     uint nsg [[simdgroups_per_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-  QMV_BEGIN
+  Fetched<2> first, gate;
+  QMV_BEGIN(fetch(first, o, nb, tid, n); fetch(gate, z, nb, tid, n);)
   (void)red;
-  for (uint base = 0; base < nb * 8u; base += nsg * 32u) {
+  const float4 own_gain = ((device const float4 *)gain)[tid & (args.quads - 1u)]; // n is a multiple of quads
+#pragma unroll
+  for (uint i = 0; i < 2u; i++)
+    if (i * n < nb * 8u) stage(xs, sums, nb, i * n + tid, gated_norm(first.x[i], gate.x[i], own_gain, args.quads, args.eps));
+  for (uint base = 2u * n; base < nb * 8u; base += n) {
     const uint i = base + tid;
     float4 v = float4(0.0f), g = float4(0.0f);
     if (i < nb * 8u) {
       v = ((device const float4 *)o)[i];
       g = ((device const float4 *)z)[i];
     }
-    float square = dot(v, v);
-    for (uint d = 1; d < args.quads; d <<= 1) square += simd_shuffle_xor(square, (ushort)d);
-    const float inv = metal::rsqrt(square / (float)(args.quads * 4u) + args.eps);
-    if (i < nb * 8u) {
-      v *= ((device const float4 *)gain)[i % args.quads] * inv;
-      v *= float4(silu(g.x), silu(g.y), silu(g.z), silu(g.w));
-    }
-    stage(xs, sums, nb, i, v);
+    stage(xs, sums, nb, i, gated_norm(v, g, own_gain, args.quads, args.eps));
   }
   QMV_END
   h[out] += product;
@@ -248,9 +264,12 @@ kernel void qmv8_f32(
   const Quant q = quant(w, s, b);
   const uint nb = args.cols / 32u, row = metal::min(tg * nsg + sg, args.rows - 1u);
   Octet t[4];
+  Fetched<4> early;
+  if (!INPUTS_LATE) fetch(early, x, nb, tid, nsg * 32u);
   octets_load(t, q, row, nb, lane);
   inputs_ready();
-  stage_plain(xs, sums, nb, x, tid, nsg * 32u);
+  if (INPUTS_LATE) fetch(early, x, nb, tid, nsg * 32u);
+  stage_plain(xs, sums, nb, early, x, tid, nsg * 32u);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const float y = octets_dot(t, q, row, nb, lane, xs);
   if (lane == 0u && tg * nsg + sg < args.rows) to[row] = y;

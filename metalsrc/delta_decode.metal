@@ -17,11 +17,12 @@ struct DeltaArgs {
 // them, 4 columns each, and the 32 threads of a column take rows t, t+32, ...
 // The convolution is done again by each for the channels it needs; the ring's
 // slot of this position is written by one only, and no one reads it.
-// Grid (value_dim/32, value_heads) x 256 threads.
+// Grid (value_dim/32, value_heads) x 288 threads: with 128 keys each convolves
+// one channel. The last simdgroup does no more than that.
 // Ring [4][channels], row of position p in slot p & 3; taps [4][channels], oldest
 // first; rate = exp(A_log), bias: [value_heads]; state [value_heads][key_dim][value_dim].
 //@early
-//@threads 256
+//@threads 288
 kernel void delta_step(
     device const float *proj [[buffer(0)]],
     device const float *taps [[buffer(1)]],
@@ -49,24 +50,38 @@ kernel void delta_step(
 #pragma unroll
   for (uint i = 0; i < 4u; i++) {
     s[i] = float4(0.0f);
-    if (first + 32u * i < K) s[i] = s4[(first + 32u * i) * (V / 4u)];
+    if (sg < 8u && first + 32u * i < K) s[i] = s4[(first + 32u * i) * (V / 4u)];
   }
 
-  inputs_ready();
-
+  // So is the ring's past. One channel to a thread, of q, k or the values.
   const uint pos = step[0].pos;
-  for (uint j = tid; j < 2u * K + 32u; j += 256u) {
-    const bool value = j >= 2u * K;
-    const uint ch = value ? 2u * keys + head * V + tg.x * 32u + (j - 2u * K)
-                          : (j < K ? key_head * K + j : keys + key_head * K + (j - K));
-    const float now = proj[ch];
-    float c = taps[3u * channels + ch] * now;
-    for (uint t = 0; t < 3u; t++) c += taps[t * channels + ch] * ring[((pos + 1u + t) & 3u) * channels + ch];
-    if (value || (tg.x == 0u && head % each == 0u)) ring[(pos & 3u) * channels + ch] = now;
-    x[j] = silu(c);
+  const bool value = tid >= 2u * K, convolves = tid < 2u * K + 32u;
+  const uint ch = value ? 2u * keys + head * V + tg.x * 32u + (tid - 2u * K)
+                        : (tid < K ? key_head * K + tid : keys + key_head * K + (tid - K));
+  float past = 0.0f, tap = 0.0f, now = 0.0f, a = 0.0f, b = 0.0f;
+  if (!INPUTS_LATE) {
+    if (convolves) now = proj[ch];
+    a = proj[args.a_at + head];
+    b = proj[args.b_at + head];
   }
-  const float keep = metal::exp(-rate[head] * softplus(proj[args.a_at + head] + bias[head]));
-  const float beta = sigmoid(proj[args.b_at + head]);
+  if (convolves) {
+    for (uint t = 0; t < 3u; t++) past += taps[t * channels + ch] * ring[((pos + 1u + t) & 3u) * channels + ch];
+    tap = taps[3u * channels + ch];
+  }
+  const float decay = rate[head], shift = bias[head];
+  inputs_ready();
+  if (INPUTS_LATE) {
+    if (convolves) now = proj[ch];
+    a = proj[args.a_at + head];
+    b = proj[args.b_at + head];
+  }
+
+  if (convolves) {
+    if (value || (tg.x == 0u && head % each == 0u)) ring[(pos & 3u) * channels + ch] = now;
+    x[tid] = silu(tap * now + past);
+  }
+  const float keep = metal::exp(-decay * softplus(a + shift));
+  const float beta = sigmoid(b);
   threadgroup_barrier(mem_flags::mem_threadgroup);
 
   // Every simdgroup norms for itself.
@@ -87,7 +102,7 @@ kernel void delta_step(
   for (uint i = 0; i < 4u; i++) {
     const uint r = first + 32u * i;
     k[i] = 0.0f;
-    if (r < K) {
+    if (sg < 8u && r < K) {
       k[i] = x[K + r] * inv_k;
       ks += s[i] * k[i];
       qs += s[i] * (x[r] * inv_q);
@@ -101,11 +116,12 @@ kernel void delta_step(
       qs[c] += simd_shuffle_xor(qs[c], (ushort)d);
     }
   }
-  if (lane < 8u) {
+  if (sg < 8u && lane < 8u) {
     sums[sg * 16u + lane] = ks;
     sums[sg * 16u + 8u + lane] = qs;
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (sg >= 8u) return;
   ks = float4(0.0f);
   qs = float4(0.0f);
 #pragma unroll

@@ -50,41 +50,45 @@ inline void delta_conv(
     head -= 2u * args.keyHeads;
   }
   out += (ulong(head) * args.padded) * D + lane * N;
-  float w[4][N], x[4][N];
+  float w[4][N], x[7][N];  // x: the three rows before, and four
   for (uint j = 0; j < 4u; j++) mixer_load<N>(w[j], taps + j * channels + c);
-  for (uint j = 1; j < 4u; j++) {  // x[j]: row first-4+j
+  for (uint j = 0; j < 3u; j++) {
+    const uint r = first + j;  // three more than the row
     for (uint i = 0; i < N; i++) x[j][i] = 0.0f;
-    if (first + j >= 4u) {
-      if (first + j - 4u < n) mixer_load<N>(x[j], p + ulong(first + j - 4u) * args.stride + c);
-    } else if (step->pos + first + j >= 4u) {
-      mixer_load<N>(x[j], ring + ((step->pos + first + j) & 3u) * channels + c);
+    if (r >= 3u) {
+      mixer_load<N>(x[j], p + ulong(metal::min(r - 3u, n - 1u)) * args.stride + c);
+    } else if (step->pos + r >= 3u) {
+      mixer_load<N>(x[j], ring + ((step->pos + r - 3u) & 3u) * channels + c);
     }
   }
-  for (uint r = first; r < first + 16u; r++) {
-    float y[N];
-    for (uint i = 0; i < N; i++) y[i] = 0.0f;
-    if (r < n) {
-      for (uint j = 0; j < 3u; j++)
-        for (uint i = 0; i < N; i++) x[j][i] = x[j + 1u][i];
-      mixer_load<N>(x[3], p + ulong(r) * args.stride + c);
+  for (uint r = first; r < first + 16u; r += 4u) {
+#pragma unroll
+    for (uint t = 0; t < 4u; t++) mixer_load<N>(x[3u + t], p + ulong(metal::min(r + t, n - 1u)) * args.stride + c);
+#pragma unroll
+    for (uint t = 0; t < 4u; t++) {
+      float y[N];
+      float sum = 0.0f;
       for (uint i = 0; i < N; i++) {
-        const float a = w[0][i] * x[0][i] + w[1][i] * x[1][i] + w[2][i] * x[2][i] + w[3][i] * x[3][i];
+        const float a = w[0][i] * x[t][i] + w[1][i] * x[t + 1u][i] + w[2][i] * x[t + 2u][i] + w[3][i] * x[t + 3u][i];
         y[i] = a * mixer_sigmoid(a);
+        sum += y[i] * y[i];
       }
+      float scale = 1.0f;
       if (tg.y < 2u * args.keyHeads) {
-        float sum = 0.0f;
-        for (uint i = 0; i < N; i++) sum += y[i] * y[i];
-        float scale = metal::rsqrt(simd_sum(sum) + 1e-6f);
+        scale = metal::rsqrt(simd_sum(sum) + 1e-6f);
         if (tg.y < args.keyHeads) scale *= metal::rsqrt(float(D));
-        for (uint i = 0; i < N; i++) y[i] *= scale;
       }
+      for (uint i = 0; i < N; i++) y[i] = r + t < n ? y[i] * scale : 0.0f;
+      mixer_store<N>(out + ulong(r + t) * D, y);
     }
-    mixer_store<N>(out + ulong(r) * D, y);
+#pragma unroll
+    for (uint j = 0; j < 3u; j++)
+      for (uint i = 0; i < N; i++) x[j][i] = x[j + 4u][i];
   }
 }
 
 //@for S,T,D in bf16,bfloat,32 bf16,bfloat,64 bf16,bfloat,128 f32,float,32 f32,float,64 f32,float,128
-//@threads 128
+//@threads 128 5
 kernel void delta_conv_@S@_d@D@(
     device const @T@ *p [[buffer(0)]],
     device const float *ring [[buffer(1)]],

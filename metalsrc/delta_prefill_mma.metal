@@ -16,10 +16,12 @@ inline float delta_decay(float4 to, float4 from) { return metal::exp((to.x - fro
 // ROWS rows of N 16-byte pieces, to rows of pitch numbers.
 template <uint ROWS, uint N, uint THREADS>
 inline void delta_fetch(threadgroup bfloat *to, device const bfloat *from, uint stride, uint pitch, uint tid) {
+  const uint c = tid % N;
+  from += tid / N * stride + c * 8u;
 #pragma unroll
   for (uint i = 0; i < ROWS * N / THREADS; i++) {
-    const uint r = (i * THREADS + tid) / N, c = (i * THREADS + tid) % N;
-    frag_copy(to, frag_swizzle(r, c, pitch), from + ulong(r) * stride + c * 8u);
+    const uint r = tid / N + i * (THREADS / N);
+    frag_copy(to, frag_swizzle(r, c, pitch), from + i * (THREADS / N) * stride);
   }
 }
 
@@ -160,24 +162,34 @@ kernel void delta_intra_mma_d@D@(
 }
 //@end
 
+// Two pieces of C side by side += a times a 16x16 piece of b. What adds to the
+// same piece is kept apart in the text, since each waits for the one before.
+inline void delta_two(thread float (*acc)[4], thread const uint *a, thread const uint *b, uint lane) {
+  frag_mma(acc[0], a, b[0], b[1], lane);
+  frag_mma(acc[1], a, b[2], b[3], lane);
+}
+
 // acc += (a+rest) times 64 rows of a lower triangular matrix of pairs, a its
 // columns 16j to 16j+15.
 inline void delta_triangle(
     thread float (*acc)[4], thread const uint *a, thread const uint *rest, FragMemory t, FragMemory u, uint j, uint lane) {
+  uint x[4][4], y[4][4];
 #pragma unroll
   for (uint i = 0; i < 4u; i++) {
     if (i >= j) {
-      uint x[4], y[4];
-      frag_load(x, t, delta_at_b(i * 16u, j * 2u, 64u, lane), lane);
-      frag_load(y, u, delta_at_b(i * 16u, j * 2u, 64u, lane), lane);
-      frag_mma(acc[2u * i], rest, x[0], x[1], lane);
-      frag_mma(acc[2u * i + 1u], rest, x[2], x[3], lane);
-      frag_mma(acc[2u * i], a, y[0], y[1], lane);
-      frag_mma(acc[2u * i + 1u], a, y[2], y[3], lane);
-      frag_mma(acc[2u * i], a, x[0], x[1], lane);
-      frag_mma(acc[2u * i + 1u], a, x[2], x[3], lane);
+      frag_load(x[i], t, delta_at_b(i * 16u, j * 2u, 64u, lane), lane);
+      frag_load(y[i], u, delta_at_b(i * 16u, j * 2u, 64u, lane), lane);
     }
   }
+#pragma unroll
+  for (uint i = 0; i < 4u; i++)
+    if (i >= j) delta_two(acc + 2u * i, rest, x[i], lane);
+#pragma unroll
+  for (uint i = 0; i < 4u; i++)
+    if (i >= j) delta_two(acc + 2u * i, a, y[i], lane);
+#pragma unroll
+  for (uint i = 0; i < 4u; i++)
+    if (i >= j) delta_two(acc + 2u * i, a, x[i], lane);
 }
 
 // delta_scan_mma: the chunks of a head in order; the state before and after. A
@@ -254,20 +266,20 @@ inline void delta_scan_mma(
     for (uint c = 0; c < D / 8u; c += 2u) {
       uint a[4], rest[4];
       frag_split(a, rest, s[c], s[c + 1u]);
+      uint bk[4][4], bq[4][4];
 #pragma unroll
-      for (uint j = 0; j < 8u; j += 2u) {
-        uint b[4];
-        frag_load(b, keys, delta_at_b(j * 8u, c, PITCH, lane), lane);
-        frag_mma(x[j], rest, b[0], b[1], lane);
-        frag_mma(x[j + 1u], rest, b[2], b[3], lane);
-        frag_mma(x[j], a, b[0], b[1], lane);
-        frag_mma(x[j + 1u], a, b[2], b[3], lane);
-        frag_load(b, frag_memory(now + Q), delta_at_b(j * 8u, c, PITCH, lane), lane);
-        frag_mma(y[j], rest, b[0], b[1], lane);
-        frag_mma(y[j + 1u], rest, b[2], b[3], lane);
-        frag_mma(y[j], a, b[0], b[1], lane);
-        frag_mma(y[j + 1u], a, b[2], b[3], lane);
+      for (uint j = 0; j < 4u; j++) {
+        frag_load(bk[j], keys, delta_at_b(j * 16u, c, PITCH, lane), lane);
+        frag_load(bq[j], frag_memory(now + Q), delta_at_b(j * 16u, c, PITCH, lane), lane);
       }
+#pragma unroll
+      for (uint j = 0; j < 4u; j++) delta_two(x + 2u * j, rest, bk[j], lane);
+#pragma unroll
+      for (uint j = 0; j < 4u; j++) delta_two(y + 2u * j, rest, bq[j], lane);
+#pragma unroll
+      for (uint j = 0; j < 4u; j++) delta_two(x + 2u * j, a, bk[j], lane);
+#pragma unroll
+      for (uint j = 0; j < 4u; j++) delta_two(y + 2u * j, a, bq[j], lane);
     }
 #pragma unroll
     for (uint j = 0; j < 8u; j += 2u) {  // v - e^G S'k', e^G S'q'
@@ -318,13 +330,14 @@ inline void delta_scan_mma(
       uint a[4], rest[4];
       frag_split(a, rest, z[j], z[j + 1u]);
 #pragma unroll
-      for (uint c = 0; c < D / 8u; c += 2u) {
-        uint b[4];
+      for (uint c = 0; c < D / 8u; c += 4u) {
+        uint b[4], d[4];
         frag_load_t(b, keys, delta_at_a(j * 8u, c, PITCH, lane), lane);
-        frag_mma(s[c], rest, b[0], b[1], lane);
-        frag_mma(s[c + 1u], rest, b[2], b[3], lane);
-        frag_mma(s[c], a, b[0], b[1], lane);
-        frag_mma(s[c + 1u], a, b[2], b[3], lane);
+        frag_load_t(d, keys, delta_at_a(j * 8u, c + 2u, PITCH, lane), lane);
+        delta_two(s + c, rest, b, lane);
+        delta_two(s + c + 2u, rest, d, lane);
+        delta_two(s + c, a, b, lane);
+        delta_two(s + c + 2u, a, d, lane);
       }
     }
 #pragma unroll

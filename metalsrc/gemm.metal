@@ -10,8 +10,8 @@ typedef PlainTile<32, 64> Tile_t32;
 
 // y[m][n] = x[m][k] * W^T, as bfloat (store), as float (store_f32), or added to
 // what y holds (add).
-//@for NAME,V,PUT,Y in store_t64,t64,PutBf16,bfloat store_f32_t64,t64,PutF32,float add_t64,t64,PutAdd,float store_t32,t32,PutBf16,bfloat store_f32_t32,t32,PutF32,float add_t32,t32,PutAdd,float
-//@threads 128
+//@for NAME,V,PUT,Y,G in store_t64,t64,PutBf16,bfloat,4 store_f32_t64,t64,PutF32,float,4 add_t64,t64,PutAdd,float,4 store_t32,t32,PutBf16,bfloat,6 store_f32_t32,t32,PutF32,float,6 add_t32,t32,PutAdd,float,6
+//@threads 128 @G@
 kernel void qgemm_@NAME@(
     device const bfloat *x [[buffer(0)]],
     device const uint *codes [[buffer(1)]],
@@ -28,8 +28,8 @@ kernel void qgemm_@NAME@(
 //@end
 
 // y[m][n] = silu(x * gate^T) * (x * up^T), as bfloat.
-//@for V in t64 t32
-//@threads 128
+//@for V,G in t64,4 t32,6
+//@threads 128 @G@
 kernel void qgemm_swiglu_@V@(
     device const bfloat *x [[buffer(0)]],
     device const uint *gate_codes [[buffer(1)]],
@@ -54,8 +54,8 @@ kernel void qgemm_swiglu_@V@(
 
 // Experts, first half: row s of y[choices][n] = swiglu of row slots[s] / per of x
 // with the gate and up of its tile's expert.
-//@for V in t64 t32
-//@threads 128
+//@for V,G in t64,4 t32,6
+//@threads 128 @G@
 kernel void moe_gate_up_rows_@V@(
     device const bfloat *x [[buffer(0)]],
     device const uint *slots [[buffer(1)]],
@@ -77,8 +77,8 @@ kernel void moe_gate_up_rows_@V@(
 //@end
 
 // Experts, second half: row slots[s] of y[choices][n] = row s of x * down^T.
-//@for V in t64 t32
-//@threads 128
+//@for V,G in t64,4 t32,6
+//@threads 128 @G@
 kernel void moe_down_rows_@V@(
     device const bfloat *x [[buffer(0)]],
     device const uint *slots [[buffer(1)]],

@@ -1,19 +1,22 @@
-//@use q4 mma mmatile qgemm
+//@use q4 mma mmatile wgtile qgemm
 // The kernels of gemm.metal for NVIDIA's matrix units (sm_80 and later): the same
 // arguments, grids by the tile's own sizes.
 // Rows and columns of a tile's result (of a swiglu half the columns), and threads:
 //   n128  128 x 128, 256    w128  128 x 128, 128    n64  64 x 128, 128
-//   n32    32 x 64,  128    n32s   32 x 64, 64, within 28 KiB
-// Threadgroup memory (0): stages * (rows * 128 + columns * 32) + columns * 256 bytes.
+//   n32    32 x 64,  128
+//   g128  128 x 128, 256    g64    64 x 128, 128, by wgmma on Hopper
+// Threadgroup memory (0): stages * (rows * 128 + columns * 32) + columns * 256 bytes;
+// g tiles 1024 more.
 typedef MmaTile<128, 128, 2, 4, 3> Tile_n128;
 typedef MmaTile<128, 128, 2, 2, 3> Tile_w128;
-typedef MmaTile<64, 128, 1, 4, 4> Tile_n64;
+typedef MmaTile<64, 128, 1, 4, 3> Tile_n64;
 typedef MmaTile<32, 64, 1, 4, 6> Tile_n32;
-typedef MmaTile<32, 64, 2, 1, 2> Tile_n32s;
+typedef WgTile<128, 3> Tile_g128;
+typedef WgTile<64, 3> Tile_g64;
 
 // y[m][n] = x[m][k] * W^T, as bfloat (store), as float (store_f32), or added to
 // what y holds (add).
-//@for OP,V,T,G,PUT,Y in store,n128,256,2,PutBf16,bfloat store_f32,n128,256,2,PutF32,float add,n128,256,2,PutAdd,float store,w128,128,2,PutBf16,bfloat store_f32,w128,128,2,PutF32,float add,w128,128,2,PutAdd,float store,n64,128,3,PutBf16,bfloat store_f32,n64,128,3,PutF32,float add,n64,128,3,PutAdd,float store,n32,128,4,PutBf16,bfloat store_f32,n32,128,4,PutF32,float add,n32,128,4,PutAdd,float store,n32s,64,1,PutBf16,bfloat store_f32,n32s,64,1,PutF32,float add,n32s,64,1,PutAdd,float
+//@for OP,V,T,G,PUT,Y in store,n128,256,2,PutBf16,bfloat store_f32,n128,256,2,PutF32,float add,n128,256,2,PutAdd,float store,w128,128,2,PutBf16,bfloat store_f32,w128,128,2,PutF32,float add,w128,128,2,PutAdd,float store,n64,128,3,PutBf16,bfloat store_f32,n64,128,3,PutF32,float add,n64,128,3,PutAdd,float store,n32,128,4,PutBf16,bfloat store_f32,n32,128,4,PutF32,float add,n32,128,4,PutAdd,float store,g128,256,2,PutBf16,bfloat store_f32,g128,256,2,PutF32,float add,g128,256,2,PutAdd,float store,g64,128,3,PutBf16,bfloat store_f32,g64,128,3,PutF32,float add,g64,128,3,PutAdd,float
 //@threads @T@ @G@
 kernel void qgemm_@OP@_@V@(
     device const bfloat *x [[buffer(0)]],
@@ -31,7 +34,7 @@ kernel void qgemm_@OP@_@V@(
 //@end
 
 // y[m][n] = silu(x * gate^T) * (x * up^T), as bfloat.
-//@for V,T,G in n128,256,2 w128,128,2 n64,128,3 n32,128,4 n32s,64,1
+//@for V,T,G in n128,256,2 w128,128,2 n64,128,3 n32,128,4 g128,256,2 g64,128,3
 //@threads @T@ @G@
 kernel void qgemm_swiglu_@V@(
     device const bfloat *x [[buffer(0)]],
@@ -57,7 +60,7 @@ kernel void qgemm_swiglu_@V@(
 
 // Experts, first half: row s of y[choices][n] = swiglu of row slots[s] / per of x
 // with the gate and up of its tile's expert.
-//@for V,T,G in n128,256,2 w128,128,2 n64,128,3 n32,128,4 n32s,64,1
+//@for V,T,G in n128,256,2 w128,128,2 n64,128,3 n32,128,4 g128,256,2 g64,128,3
 //@threads @T@ @G@
 kernel void moe_gate_up_rows_@V@(
     device const bfloat *x [[buffer(0)]],
@@ -80,7 +83,7 @@ kernel void moe_gate_up_rows_@V@(
 //@end
 
 // Experts, second half: row slots[s] of y[choices][n] = row s of x * down^T.
-//@for V,T,G in n128,256,2 w128,128,2 n64,128,3 n32,128,4 n32s,64,1
+//@for V,T,G in n128,256,2 w128,128,2 n64,128,3 n32,128,4 g128,256,2 g64,128,3
 //@threads @T@ @G@
 kernel void moe_down_rows_@V@(
     device const bfloat *x [[buffer(0)]],

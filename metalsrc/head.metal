@@ -36,10 +36,20 @@ kernel void head_argmax(
   Strip<4> one, two;
 #pragma unroll
   for (uint r = 0; r < 4u; r++) row[r] = metal::min(strip * 4u + r, args.rows - 1u);
+  Fetched<2> x;
+  Gains<2> g;
+  if (!INPUTS_LATE) {
+    fetch(x, h, nb, tid, nsg * 32u);
+    fetch_gains(g, gain, nb, tid, nsg * 32u);
+  }
   strip_load<4, 1>(one, q, q, row, nb, lane);
   strip_load<4, 1>(two, q, q, row, nb, lane + 32u);
   inputs_ready();
-  const float square = stage_normed(xs, sums, nb, h, gain, tid, nsg * 32u);
+  if (INPUTS_LATE) {
+    fetch(x, h, nb, tid, nsg * 32u);
+    fetch_gains(g, gain, nb, tid, nsg * 32u);
+  }
+  const float square = stage_normed(xs, sums, nb, x, g, h, gain, tid, nsg * 32u);
   if (lane == 0u) red[sg] = square;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const float inv = inverse_rms(red, nsg, args.cols, args.eps);

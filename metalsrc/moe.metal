@@ -12,6 +12,7 @@ struct TopkArgs {
 // pick[m][k], weight[m][k]: the k greatest logits of each row, greatest first, the
 // lower number first among equals, and a softmax over them.
 // Grid: ceil(m / 8) threadgroups of 256 threads, a simdgroup for a row.
+//@threads 256
 kernel void topk_rows(
     device const float *logits [[buffer(0)]],
     device uint *pick [[buffer(1)]],
@@ -53,11 +54,20 @@ kernel void topk_rows(
   }
 }
 
-// How many of c numbers equal e; c is cut into runs, one for a thread.
-inline uint count_equal(device const uint *pick, uint from, uint to, uint e) {
-  uint n = 0;
-  for (uint i = from; i < to; i++) n += pick[i] == e ? 1u : 0u;
-  return n;
+// Four choices from at, with no expert where they are past the end.
+inline uint4 four(device const uint *pick, uint at, uint end) {
+  uint4 v = uint4(0xffffffffu);
+  if (at + 4u <= end) {
+    v = *(device const uint4 *)(pick + at);
+  } else {
+    if (at < end) v.x = pick[at];
+    if (at + 1u < end) v.y = pick[at + 1u];
+    if (at + 2u < end) v.z = pick[at + 2u];
+  }
+  return v;
+}
+inline uint equal(thread const uint4 &v, uint e) {
+  return (v.x == e ? 1u : 0u) + (v.y == e ? 1u : 0u) + (v.z == e ? 1u : 0u) + (v.w == e ? 1u : 0u);
 }
 
 // Sums v over 256 threads; all of them call it.
@@ -79,6 +89,7 @@ struct PlaceArgs {
 };
 
 // counts[E]: how many choices each expert has. Grid: E threadgroups of 256.
+//@threads 256
 kernel void moe_count(
     device const uint *pick [[buffer(0)]],
     device uint *counts [[buffer(1)]],
@@ -89,7 +100,11 @@ kernel void moe_count(
     uint sg [[simdgroup_index_in_threadgroup]]) {
   TG_ARRAY(uint, part, [8]);
   uint n = 0;
-  for (uint i = tid; i < args.choices; i += 256u) n += pick[i] == tg.x ? 1u : 0u;
+#pragma unroll 4
+  for (uint i = tid * 4u; i < args.choices; i += 1024u) {
+    const uint4 v = four(pick, i, args.choices);
+    n += equal(v, tg.x);
+  }
   const uint all = sum256(n, part, lane, sg);
   if (tid == 0u) counts[tg.x] = all;
 }
@@ -97,6 +112,7 @@ kernel void moe_count(
 // slots[choices]: the choices sorted by expert, in order among one expert's; and
 // the tiles (expert, first slot, end slot, 0) of at most args.rows slots of one
 // expert, the unused ones zero. Grid: E threadgroups of 256.
+//@threads 256
 kernel void moe_place(
     device const uint *pick [[buffer(0)]],
     device const uint *counts [[buffer(1)]],
@@ -123,21 +139,38 @@ kernel void moe_place(
   if (e + 1u == args.experts)
     for (uint i = tbase + mine + tid; i < args.tiles; i += 256u) tiles[i] = uint4(0u);
 
-  // Each thread places a run of the choices after those of the threads before it.
-  const uint run = (args.choices + 255u) / 256u;
-  const uint from = metal::min(tid * run, args.choices), to = metal::min(from + run, args.choices);
-  const uint n = count_equal(pick, from, to, e);
-  uint upto = n;  // of this simdgroup, up to and with this lane
-  for (uint d = 1; d < 32u; d *= 2u) {
-    const uint v = simd_shuffle_up(upto, ushort(d));
-    if (lane >= d) upto += v;
+  // Each simdgroup places a run of the choices, 128 at a time, after those of the
+  // simdgroups before it.
+  const uint run = (args.choices + 1023u) / 1024u * 128u;
+  const uint from = metal::min(sg * run, args.choices), to = metal::min(from + run, args.choices);
+  uint n = 0;
+#pragma unroll 4
+  for (uint i = from + lane * 4u; i < to; i += 128u) {
+    const uint4 v = four(pick, i, to);
+    n += equal(v, e);
   }
-  if (lane == 31u) part[sg] = upto;
+  n = simd_sum(n);
+  if (lane == 0u) part[sg] = n;
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  uint at = base + upto - n;
-  for (uint i = 0; i < sg; i++) at += part[i];
-  for (uint i = from; i < to; i++)
-    if (pick[i] == e) slots[at++] = i;
+  uint next = base;
+  for (uint i = 0; i < sg; i++) next += part[i];
+  for (uint i = from; i < to; i += 128u) {
+    const uint at = i + lane * 4u;
+    const uint4 v = four(pick, at, to);
+    const uint own = equal(v, e);
+    if (simd_max(own) == 0u) continue;
+    uint upto = own;  // of the lanes up to and with this one
+    for (uint d = 1; d < 32u; d *= 2u) {
+      const uint other = simd_shuffle_up(upto, ushort(d));
+      if (lane >= d) upto += other;
+    }
+    uint place = next + upto - own;
+    if (v.x == e) slots[place++] = at;
+    if (v.y == e) slots[place++] = at + 1u;
+    if (v.z == e) slots[place++] = at + 2u;
+    if (v.w == e) slots[place] = at + 3u;
+    next += simd_broadcast(upto, ushort(31));
+  }
 }
 
 struct CombineArgs {
@@ -146,6 +179,7 @@ struct CombineArgs {
 // h[m][n] += sum over a row's choices c of weight[c] * y[c][n] + gate[m] * shared[m][n].
 // The sum goes in the order of the choices. Grid: (ceil(n / 1024), m) threadgroups
 // of 256 threads, 4 columns each; n is a multiple of 4.
+//@threads 256
 kernel void moe_combine_rows(
     device const bfloat *y [[buffer(0)]],
     device const float *weight [[buffer(1)]],

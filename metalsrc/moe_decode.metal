@@ -40,8 +40,7 @@ kernel void moe_in(
   TG_ARRAY(float, red, [32]);
   const uint nb = args.cols / 32u, job = tg * nsg + sg;
   const bool wide = job <= args.experts, is_gate = job == args.experts;
-  Quant q = quant(router_w, router_s, router_b);
-  if (is_gate) q = quant(gate_w, gate_s, gate_b);
+  const Quant q = quant(is_gate ? gate_w : router_w, is_gate ? gate_s : router_s, is_gate ? gate_b : router_b);
   const Quant shared = quant(shared_w, shared_s, shared_b);
   const uint row = is_gate ? 0u : job;
   const uint unit = metal::min(job - args.experts - 1u, args.width - 1u);
@@ -50,6 +49,12 @@ kernel void moe_in(
   uint rows[2];
   rows[0] = unit;
   rows[1] = unit + args.width;
+  Fetched<4> x;
+  Gains<4> gains;
+  if (!INPUTS_LATE) {
+    fetch(x, h, nb, tid, nsg * 32u);
+    fetch_gains(gains, gain, nb, tid, nsg * 32u);
+  }
   if (wide) {
     octets_load(t, q, row, nb, lane);
   } else {
@@ -57,7 +62,11 @@ kernel void moe_in(
     strip_load<2, 1>(two, shared, shared, rows, nb, lane + 32u);
   }
   inputs_ready();
-  const float square = stage_normed(xs, sums, nb, h, gain, tid, nsg * 32u);
+  if (INPUTS_LATE) {
+    fetch(x, h, nb, tid, nsg * 32u);
+    fetch_gains(gains, gain, nb, tid, nsg * 32u);
+  }
+  const float square = stage_normed(xs, sums, nb, x, gains, h, gain, tid, nsg * 32u);
   if (lane == 0u) red[sg] = square;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const float inv = inverse_rms(red, nsg, args.cols, args.eps);
@@ -93,10 +102,13 @@ struct Route {
 // softmax: the j-th on lane j. One simdgroup.
 inline Route route(device const float *logits, uint n, uint k, uint lane) {
   uint key[8];
+  float value[8]; // all asked for before the first is looked at
+#pragma unroll
+  for (uint i = 0; i < 8u; i++) value[i] = logits[metal::min(lane + 32u * i, n - 1u)];
 #pragma unroll
   for (uint i = 0; i < 8u; i++) {
-    key[i] = 0u;
-    if (lane + 32u * i < n) key[i] = ordered(logits[lane + 32u * i]);
+    const uint k = ordered(value[i]);
+    key[i] = lane + 32u * i < n ? k : 0u;
   }
   Route r;
   r.id = 0u;
@@ -112,11 +124,11 @@ inline Route route(device const float *logits, uint n, uint k, uint lane) {
     id = simd_min(id);
 #pragma unroll
     for (uint i = 0; i < 8u; i++) key[i] = lane + 32u * i == id ? 0u : key[i];
-    const float value = unordered(top);
-    if (j == 0u) greatest = value;
+    const float chosen = unordered(top);
+    if (j == 0u) greatest = chosen;
     if (lane == j) {
       r.id = id;
-      mine = value;
+      mine = chosen;
     }
   }
   const float e = lane < k ? metal::exp(mine - greatest) : 0.0f;
@@ -169,7 +181,11 @@ kernel void moe_gate_up(
     }
     if (lane == 0u) red[0] = 0.0f;
   } else {
-    const float square = stage_normed(xs, sums, nb, h, gain, tid - 32u, (nsg - 1u) * 32u);
+    Fetched<3> x;
+    Gains<3> gains;
+    fetch(x, h, nb, tid - 32u, (nsg - 1u) * 32u);
+    fetch_gains(gains, gain, nb, tid - 32u, (nsg - 1u) * 32u);
+    const float square = stage_normed(xs, sums, nb, x, gains, h, gain, tid - 32u, (nsg - 1u) * 32u);
     if (lane == 0u) red[sg] = square;
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -225,17 +241,18 @@ kernel void moe_down_add(
   const bool is_shared = sg == args.top;
   const uint most = metal::max(args.width, args.shared_width) / 32u;
   const uint nb = (is_shared ? args.shared_width : args.width) / 32u;
-  const uint abreast = 32u / args.lanes, mine = lane / args.lanes, first = lane % args.lanes;
+  const uint shift = metal::popcount(args.lanes - 1u), abreast = 32u >> shift; // lanes is a power of two
+  const uint mine = lane >> shift, first = lane & (args.lanes - 1u);
   const uint per = 4u * abreast, base = tg * per;
   threadgroup float4 *xs = all_xs + sg * 8u * (most + 1u);
   threadgroup float2 *sums = all_sums + sg * most;
 
-  Quant q = quant(down_w, down_s, down_b);
+  const Quant q = quant(is_shared ? shared_w : down_w, is_shared ? shared_s : down_s, is_shared ? shared_b : down_b);
+  device const float *from = is_shared ? sact : act + sg * args.width;
   uint start = 0u;
-  if (is_shared)
-    q = quant(shared_w, shared_s, shared_b);
-  else
-    start = pick[sg] * args.rows;
+  if (!is_shared) start = pick[sg] * args.rows;
+  Fetched<4> x;
+  fetch(x, from, nb, lane, 32u);
   uint rows[4];
 #pragma unroll
   for (uint r = 0; r < 4u; r++) rows[r] = start + metal::min(base + r * abreast + mine, args.rows - 1u);
@@ -244,7 +261,7 @@ kernel void moe_down_add(
   strip_load<4, 1>(one, q, q, rows, nb, first);
   strip_load<4, 1>(two, q, q, rows, nb, first + args.lanes);
   const float by = is_shared ? gate[0] : weight[sg];
-  stage_plain(xs, sums, nb, is_shared ? sact : act + sg * args.width, lane, 32u);
+  stage_plain(xs, sums, nb, x, from, lane, 32u);
   simdgroup_barrier(mem_flags::mem_threadgroup);
   strip_run<4, 1>(y, one, two, q, q, rows, xs, sums, nb, first, args.lanes);
   for (uint d = 1; d < args.lanes; d <<= 1) {

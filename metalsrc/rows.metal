@@ -5,6 +5,7 @@ struct NormArgs {
   float eps;
 };
 // x[m][n] = h * gain / sqrt(mean h^2 + eps), as bfloat. Grid: m threadgroups of 256.
+//@threads 256
 kernel void rmsnorm_rows(
     device const float *h [[buffer(0)]],
     device const bfloat *gain [[buffer(1)]],
@@ -17,7 +18,7 @@ kernel void rmsnorm_rows(
   TG_ARRAY(float, part, [8]);
   device const float4 *from = (device const float4 *)(h + ulong(tg.x) * args.n);
   float sum = 0.0f;
-  for (uint i = tid; i < args.n / 4u; i += 256u) sum += dot(from[i], from[i]);
+  for (uint i = tid; i < args.n / 4u; i += 256u) sum += metal::dot(from[i], from[i]);
   sum = simd_sum(sum);
   if (lane == 0u) part[sg] = sum;
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -45,6 +46,7 @@ struct RouterArgs {
 // 32 of k at a time. The factor of the norm is found on the way, since each
 // threadgroup sees the whole of its rows. Grid: (ceil(n / 64), ceil(m / 64)).
 // 4 * m * n * k FLOP at about 3 floats of threadgroup memory for 8 FMA.
+//@threads 128
 kernel void router_rows(
     device const float *h [[buffer(0)]],
     device const bfloat *gain [[buffer(1)]],
@@ -82,7 +84,7 @@ kernel void router_rows(
     const float s = inb ? float(ws[k0 / 64u]) : 0.0f, b = inb ? float(wb[k0 / 64u]) : 0.0f;
     for (uint i = 0; i < 4u; i++) {
       float4 v = ina ? *(device const float4 *)(hp + k0 + i * 4u) : float4(0.0f);
-      squares += dot(v, v);
+      squares += metal::dot(v, v);
       const bfloat4 g = *(device const bfloat4 *)(gain + k0 + c + i * 4u);
       v = v * float4(float(g.x), float(g.y), float(g.z), float(g.w));
       if (tg.x == 0u) {

@@ -91,7 +91,8 @@ inline void skinny(
     }
 }
 
-//@for NAME,M,PUT,Y in store_m4,4,PutBf16,bfloat store_m8,8,PutBf16,bfloat store_m16,16,PutBf16,bfloat store_f32_m4,4,PutF32,float store_f32_m8,8,PutF32,float store_f32_m16,16,PutF32,float add_m4,4,PutAdd,float add_m8,8,PutAdd,float add_m16,16,PutAdd,float
+//@for NAME,M,PUT,Y,G in store_m4,4,PutBf16,bfloat,4 store_m8,8,PutBf16,bfloat,4 store_m16,16,PutBf16,bfloat,3 store_f32_m4,4,PutF32,float,4 store_f32_m8,8,PutF32,float,4 store_f32_m16,16,PutF32,float,3 add_m4,4,PutAdd,float,4 add_m8,8,PutAdd,float,4 add_m16,16,PutAdd,float,3
+//@threads 128 @G@
 kernel void qskinny_@NAME@(
     device const bfloat *x [[buffer(0)]],
     device const uint *codes [[buffer(1)]],
@@ -106,7 +107,8 @@ kernel void qskinny_@NAME@(
 }
 //@end
 
-//@for M in 4 8 16
+//@for M,G in 4,4 8,4 16,3
+//@threads 128 @G@
 kernel void qskinny_swiglu_m@M@(
     device const bfloat *x [[buffer(0)]],
     device const uint *gate_codes [[buffer(1)]],

@@ -82,14 +82,43 @@ func Labels() []Info {
 }
 
 // Lookup returns what is known of a label. Of a label that is not built in it
-// returns direct, category other_pii and the stem VALUE: the cautious reading.
+// returns direct and category other_pii, the cautious reading, and the stem that
+// [Stem] makes.
 func Lookup(l Label) (info Info, builtin bool) {
 	for i := range table {
 		if table[i].Label == l {
 			return table[i], true
 		}
 	}
-	return Info{Label: l, Stem: "VALUE", Direct: true, Coarse: "other_pii", Text: "user-defined label"}, false
+	return Info{Label: l, Stem: Stem(l), Direct: true, Coarse: "other_pii", Text: "user-defined label"}, false
+}
+
+// anyStem begins placeholders of labels that give no stem of their own.
+const anyStem = "VALUE"
+
+// Stem returns what begins the placeholders of a label. Of one that is not built
+// in it is the label's capitals, as STAFFBADGE of STAFF_BADGE; VALUE where there
+// are too few of them, or where they are the stem of a built-in label.
+func Stem(l Label) string {
+	var own []byte
+	for i := range len(l) {
+		if l[i] >= 'A' && l[i] <= 'Z' {
+			own = append(own, l[i])
+		}
+	}
+	stem := string(own)
+	for i := range table {
+		if table[i].Label == l {
+			return table[i].Stem
+		}
+		if table[i].Stem == stem {
+			stem = anyStem
+		}
+	}
+	if len(stem) < 2 {
+		return anyStem
+	}
+	return stem
 }
 
 var table = [...]Info{

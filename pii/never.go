@@ -1,6 +1,9 @@
 package pii
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Never reports a value that is no finding whatever stands around it: mask
 // characters, a documented placeholder as YOUR_API_KEY or <password>, or a
@@ -8,6 +11,19 @@ import "strings"
 func Never(value string) bool {
 	v := strings.TrimSpace(value)
 	return v == "" || masked(v) || bracketed(v) || documented(v) || issued(v)
+}
+
+// nobody reports a word that is taken for a name and stands for the software
+// that people talk to here. Beside another name it is somebody's.
+func nobody(l Label, value string) bool {
+	switch l {
+	case PersonName, Organization, Location, Username:
+		switch strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(value), "’s"), "'s")) {
+		case "weir", "chatgpt", "ollama", "copilot":
+			return true
+		}
+	}
+	return false
 }
 
 // masked reports a value in which at most four digits at the end are left.
@@ -91,15 +107,16 @@ func documented(v string) bool {
 }
 
 // issued reports a placeholder of the gate, as PERSON_Q7K2M.
-func issued(v string) bool {
-	n := placeholder(v)
-	return n == len(v)
-}
+func issued(v string) bool { return placeholder(v, nil) == len(v) }
+
+// maxStem bounds the stems of placeholders.
+const maxStem = 32
 
 // placeholder returns the length of the gate's placeholder that begins s, or 0.
-func placeholder(s string) int {
-	stem := strings.IndexByte(s[:min(len(s), 12)], '_')
-	if stem < 2 {
+// own are the stems of labels that are not built in.
+func placeholder(s string, own []string) int {
+	stem := strings.IndexByte(s[:min(len(s), maxStem+1)], '_')
+	if stem < 2 || !knownStem(s[:stem], own) {
 		return 0
 	}
 	end := stem + 1
@@ -109,15 +126,19 @@ func placeholder(s string) int {
 	if n := end - stem - 1; n < 5 || n > 8 || end < len(s) && wordByte(s[end]) {
 		return 0
 	}
-	if s[:stem] == "VALUE" {
-		return end
+	return end
+}
+
+func knownStem(stem string, own []string) bool {
+	if stem == anyStem || slices.Contains(own, stem) {
+		return true
 	}
 	for i := range table {
-		if table[i].Stem == s[:stem] {
-			return end
+		if table[i].Stem == stem {
+			return true
 		}
 	}
-	return 0
+	return false
 }
 
 func wordByte(c byte) bool {
@@ -125,7 +146,7 @@ func wordByte(c byte) bool {
 }
 
 // placeholders returns the gate's placeholders in s as spans without a label.
-func placeholders(s string) []Span {
+func placeholders(s string, own []string) []Span {
 	var out []Span
 	for from := 0; ; {
 		i := strings.IndexByte(s[from:], '_')
@@ -134,12 +155,12 @@ func placeholders(s string) []Span {
 		}
 		at := from + i
 		start := at
-		for start > from && at-start < 11 && s[start-1] >= 'A' && s[start-1] <= 'Z' {
+		for start > from && at-start < maxStem && s[start-1] >= 'A' && s[start-1] <= 'Z' {
 			start--
 		}
 		n := 0
 		if start == 0 || !wordByte(s[start-1]) {
-			n = placeholder(s[start:])
+			n = placeholder(s[start:], own)
 		}
 		if n == 0 {
 			from = at + 1

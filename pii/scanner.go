@@ -27,6 +27,12 @@ type ScannerOptions struct {
 	// CacheBytes bounds the memory for remembered results. Zero means 16 MiB,
 	// a negative number no cache.
 	CacheBytes int
+	// Labels are those that the parts find beside the built-in ones. Their
+	// placeholders are never findings.
+	Labels []Label
+	// Looked, if set, is told whether a text was among those that were scanned
+	// before. It must be safe for concurrent use.
+	Looked func(hit bool)
 }
 
 const (
@@ -37,8 +43,10 @@ const (
 // Scanner finds the private values of texts. It is safe for concurrent use.
 type Scanner struct {
 	parts   []Part
+	own     []string // stems of the labels that are not built in
 	version string
 	cache   *otter.Cache[cacheKey, []Span]
+	looked  func(hit bool)
 }
 
 // cacheKey is the digest of all that a result depends on. The cache holds
@@ -47,10 +55,17 @@ type cacheKey [sha256.Size]byte
 
 // NewScanner returns a scanner that runs parts over every text.
 func NewScanner(opts ScannerOptions, parts ...Part) *Scanner {
-	s := &Scanner{parts: slices.Clone(parts)}
+	s := &Scanner{parts: slices.Clone(parts), looked: opts.Looked}
+	if s.looked == nil {
+		s.looked = func(bool) {}
+	}
 	h := sha256.New()
 	for _, p := range parts {
 		fmt.Fprintf(h, "%d:%s=%d:%s;", len(p.Name), p.Name, len(p.Version), p.Version)
+	}
+	for _, l := range opts.Labels {
+		s.own = append(s.own, Stem(l))
+		fmt.Fprintf(h, "%d:%s;", len(l), l)
 	}
 	s.version = fmt.Sprintf("%x", h.Sum(nil)[:12])
 	if opts.CacheBytes == 0 {
@@ -83,7 +98,9 @@ func (s *Scanner) Scan(ctx context.Context, t Text) ([]Span, error) {
 	}
 	key := s.key(t)
 	if s.cache != nil {
-		if spans, ok := s.cache.GetIfPresent(key); ok {
+		spans, ok := s.cache.GetIfPresent(key)
+		s.looked(ok)
+		if ok {
 			return spans, nil
 		}
 	}
@@ -91,7 +108,7 @@ func (s *Scanner) Scan(ctx context.Context, t Text) ([]Span, error) {
 	if err != nil {
 		return nil, err
 	}
-	spans = settle(t.Value, spans)
+	spans = settle(t.Value, spans, s.own)
 	if s.cache != nil {
 		s.cache.Set(key, spans)
 	}
@@ -148,7 +165,7 @@ func (s *Scanner) scan(ctx context.Context, t Text, depth int) ([]Span, error) {
 		if err != nil {
 			return nil, err
 		}
-		if worst, ok := gravest(settle(b.Text, inner)); ok {
+		if worst, ok := gravest(settle(b.Text, inner, s.own)); ok {
 			worst.Start, worst.End = f.Origin(b.Start, b.End)
 			// What is hidden is reported whole, whatever is seen in it.
 			worst.Rank, worst.Score = RankChecksum, max(worst.Score, 0.9)

@@ -403,3 +403,52 @@ func BenchmarkScan(b *testing.B) {
 		}
 	})
 }
+
+// A placeholder of a user's label is no finding, whatever finds it.
+func TestOwnPlaceholdersAreNever(t *testing.T) {
+	t.Parallel()
+	all := pii.Part{Name: "all", Classifier: spanner{}}
+	text := pii.Text{Value: "STAFFBADGE_Q7K2M"}
+	if got := scan(t, pii.NewScanner(pii.ScannerOptions{}, all), text); len(got) != 1 {
+		t.Errorf("without the label: %v", got)
+	}
+	if got := scan(t, pii.NewScanner(pii.ScannerOptions{Labels: []pii.Label{"STAFF_BADGE"}}, all), text); len(got) != 0 {
+		t.Errorf("with the label: %v", got)
+	}
+	a := pii.NewScanner(pii.ScannerOptions{Labels: []pii.Label{"STAFF_BADGE"}}, all)
+	b := pii.NewScanner(pii.ScannerOptions{Labels: []pii.Label{"STAFF"}}, all)
+	if a.Version() == b.Version() {
+		t.Error("the version does not depend on the labels")
+	}
+}
+
+// spanner takes every text whole.
+type spanner struct{}
+
+func (spanner) Classify(_ context.Context, t pii.Text) ([]pii.Span, error) {
+	return []pii.Span{{Start: 0, End: len(t.Value), Label: pii.Username, Score: 1, Rank: pii.RankList, Rule: "all"}}, nil
+}
+
+// The names of the software itself are nobody's, and a person of the same name is.
+func TestNobody(t *testing.T) {
+	t.Parallel()
+	named := func(value string, label pii.Label) []pii.Span {
+		s := pii.NewScanner(pii.ScannerOptions{}, pii.Part{Name: "one", Classifier: labeller(label)})
+		return scan(t, s, pii.Text{Value: value})
+	}
+	for _, v := range []string{"Weir", "weir", "WEIR", "Weir's", "ChatGPT"} {
+		if got := named(v, pii.PersonName); len(got) > 0 {
+			t.Errorf("%s is somebody", v)
+		}
+	}
+	if len(named("Peter Weir", pii.PersonName)) != 1 || len(named("weir", pii.Password)) != 1 {
+		t.Error("a person, or a password, is lost")
+	}
+}
+
+// labeller takes every text whole, with its label.
+type labeller pii.Label
+
+func (l labeller) Classify(_ context.Context, t pii.Text) ([]pii.Span, error) {
+	return []pii.Span{{Start: 0, End: len(t.Value), Label: pii.Label(l), Score: 1, Rank: pii.RankList, Rule: "all"}}, nil
+}

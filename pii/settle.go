@@ -11,13 +11,17 @@ import (
 //
 // Of two that overlap the one with better evidence stays whole. What the other
 // covers beyond it is kept as well, so that a weaker finding is cut and never
-// lost. Placeholders of the gate come before all, and are then left out.
-func settle(s string, spans []Span) []Span {
+// lost. Placeholders of the gate come before all, and are then left out; own are
+// the stems of those that are not built in.
+func settle(s string, spans []Span, own []string) []Span {
 	if len(spans) == 0 {
 		return nil
 	}
-	spans = slices.DeleteFunc(spans, func(sp Span) bool { return Never(s[sp.Start:sp.End]) })
-	issued := placeholders(s)
+	spans = slices.DeleteFunc(spans, func(sp Span) bool {
+		v := s[sp.Start:sp.End]
+		return Never(v) || nobody(sp.Label, v)
+	})
+	issued := placeholders(s, own)
 	for i := range issued {
 		issued[i].Rank = RankChecksum + 1
 	}

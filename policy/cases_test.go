@@ -55,6 +55,7 @@ func (in *caseInput) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		Destination jsontext.Value   `json:"destination"`
 		Caller      jsontext.Value   `json:"caller"`
 		Task        jsontext.Value   `json:"task"`
+		Sensitivity jsontext.Value   `json:"sensitivity"`
 		Findings    []jsontext.Value `json:"findings"`
 		Opaque      []jsontext.Value `json:"opaque"`
 	}
@@ -82,6 +83,7 @@ func (in *caseInput) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	for dst, v := range map[any]jsontext.Value{
 		&in.Step: raw.Step, &in.Destination: raw.Destination, &in.Caller: raw.Caller, &in.Task: raw.Task,
+		&in.Sensitivity: raw.Sensitivity,
 	} {
 		if err := over(v, dst); err != nil {
 			return err

@@ -27,6 +27,10 @@ func (in *Input) check() error {
 		return errors.New("caller.key is no name")
 	case !isAnswer(in.Task.Answer):
 		return errors.New("task.answer is not known")
+	case !(in.Sensitivity.Score >= 0 && in.Sensitivity.Score <= 1): // also false for NaN
+		return errors.New("sensitivity.score is outside [0,1]")
+	case !oneOf(in.Sensitivity.Class, "none", "personal", "sensitive"):
+		return errors.New("sensitivity.class is not known")
 	}
 	for i := range in.Findings {
 		if err := in.Findings[i].check(); err != nil {

@@ -24,6 +24,7 @@ type settings struct {
 	QuasiAlone   Action                       `json:"quasi_alone"`
 	Settled      map[Action]Action            `json:"settled"`
 	Tainted      Action                       `json:"tainted"`
+	Sensitivity  map[string]Action            `json:"sensitivity"`
 	Styles       map[string]string            `json:"styles"`
 	Ask          Ask                          `json:"ask"`
 	Words        map[string]string            `json:"words"`
@@ -129,6 +130,7 @@ func (s *settings) check(known func(label string) bool) error {
 		checkMap([]string{"opaque"}, s.Opaque, isOpaqueKind, Action.Valid),
 		checkMap([]string{"min_score"}, s.MinScore, known, func(x float64) bool { return x >= 0 && x <= 1 }),
 		checkMap([]string{"settled"}, s.Settled, Action.Valid, Action.Valid),
+		checkMap([]string{"sensitivity"}, s.Sensitivity, isSensitive, func(a Action) bool { return a.Valid() && a != Mask }),
 		checkMap([]string{"styles"}, s.Styles, known, isStyle),
 		checkMap([]string{"words"}, s.Words, orOpaque, isReason),
 		checkAction("unknown_label", s.UnknownLabel),

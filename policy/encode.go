@@ -40,6 +40,10 @@ func encode(in *Input) ([]byte, error) {
 	e.bool(in.Task.Tainted)
 	e.raw(`,"answer":`)
 	e.string(string(in.Task.Answer))
+	e.raw(`},"sensitivity":{"score":`)
+	e.buf = strconv.AppendFloat(e.buf, in.Sensitivity.Score, 'g', -1, 64)
+	e.raw(`,"class":`)
+	e.string(in.Sensitivity.Class)
 	e.raw(`},"findings":[`)
 	for i := range in.Findings {
 		e.comma(i)

@@ -53,6 +53,7 @@ func evalError(err error) error {
 func (p *Policy) probe(ctx context.Context) error {
 	in := Input{
 		Version:     InputVersion,
+		Sensitivity: Sensitivity{Class: "none"},
 		Step:        Step{Kind: "turn", Mode: "auto", Dialect: "chat", Model: "auto"},
 		Destination: Destination{Upstream: "cloud", Kind: "cloud"},
 		Caller:      Caller{Key: "anonymous"},

@@ -70,6 +70,10 @@ func genInput() *rapid.Generator[policy.Input] {
 				Tainted: rapid.Bool().Draw(t, "tainted"),
 				Answer:  genAnswer().Draw(t, "task answer"),
 			},
+			Sensitivity: policy.Sensitivity{
+				Score: float64(rapid.IntRange(0, 100).Draw(t, "sensitivity")) / 100,
+				Class: rapid.SampledFrom([]string{"none", "none", "personal", "sensitive"}).Draw(t, "class"),
+			},
 			Findings: rapid.SliceOfN(genFinding(), 0, 6).Draw(t, "findings"),
 			Opaque:   rapid.SliceOfN(genOpaque(), 0, 3).Draw(t, "opaque"),
 		}

@@ -28,6 +28,7 @@ func request(findings ...policy.Finding) policy.Input {
 		Step:        policy.Step{Kind: "turn", Mode: "auto", Dialect: "chat", Model: "auto"},
 		Destination: policy.Destination{Upstream: "cloud", Kind: "cloud"},
 		Caller:      policy.Caller{Key: "anonymous"},
+		Sensitivity: policy.Sensitivity{Class: "none"},
 		Findings:    findings,
 	}
 }

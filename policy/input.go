@@ -12,6 +12,8 @@ type Input struct {
 	Destination Destination `json:"destination"`
 	Caller      Caller      `json:"caller"`
 	Task        Task        `json:"task"`
+	// Sensitivity is that of all findings together.
+	Sensitivity Sensitivity `json:"sensitivity"`
 	// Findings is what was found, see [Aggregate].
 	Findings []Finding `json:"findings"`
 	// Opaque is what could not be examined.
@@ -54,6 +56,14 @@ type Task struct {
 	// Answer is the action that the user chose when asked about the step as a
 	// whole, or empty.
 	Answer Action `json:"answer"`
+}
+
+// Sensitivity is how private the conversation is as a whole.
+type Sensitivity struct {
+	// Score is in [0,1].
+	Score float64 `json:"score"`
+	// Class is "none", "personal" or "sensitive".
+	Class string `json:"class"`
 }
 
 // Finding is one or more findings that differ in nothing a policy may ask.

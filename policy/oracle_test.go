@@ -19,6 +19,7 @@ min_score: {EMAIL_ADDRESS: 0.5, PASSWORD: 0.2}
 quasi_alone: mask
 settled: {refuse: refuse, mask: mask}
 tainted: ask_user
+sensitivity: {sensitive: keep_local}
 styles: {EMAIL_ADDRESS: surrogate}
 ask: {choices: [mask, refuse]}
 `
@@ -114,6 +115,9 @@ func (o oracle) decide() outcome {
 	step := policy.Action("ask_user")
 	if o.in.Task.Answer != "" {
 		step = o.in.Task.Answer
+	}
+	if o.in.Sensitivity.Class == "sensitive" && o.in.Destination.Kind == "cloud" {
+		add("keep_local", "sensitivity")
 	}
 	if o.in.Task.Tainted && (o.in.Destination.Kind == "cloud" || step == "refuse") {
 		add(step, "tainted")

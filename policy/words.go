@@ -28,6 +28,10 @@ func isAnswer(a Action) bool { return a == "" || a.Valid() && a != AskUser }
 // isOnTimeout reports whether a may stand for an answer that never came.
 func isOnTimeout(a Action) bool { return a == Mask || a == KeepLocal || a == Refuse }
 
+// isSensitive reports whether s is a class of conversations that an action can be
+// set for.
+func isSensitive(s string) bool { return oneOf(s, "personal", "sensitive") }
+
 func isStyle(s string) bool { return s == StylePlaceholder || s == StyleSurrogate }
 
 // isName reports whether s may stand as a name that Weir did not choose. It may

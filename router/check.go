@@ -10,14 +10,24 @@ import (
 // CheckResult is what POST /v1/weir/check answers: what would happen to a
 // request. Nothing is sent, and nothing is stored.
 type CheckResult struct {
-	Action    string         `json:"action"`
-	Rule      string         `json:"rule"`
-	Reason    string         `json:"reason"`
-	Placement string         `json:"placement"`
-	Route     string         `json:"route"`
-	Code      string         `json:"code,omitzero"`
-	Findings  []CheckFinding `json:"findings"`
-	Opaque    []string       `json:"opaque"`
+	Action    string `json:"action"`
+	Rule      string `json:"rule"`
+	Reason    string `json:"reason"`
+	Placement string `json:"placement"`
+	Route     string `json:"route"`
+	Code      string `json:"code,omitzero"`
+	// Sensitivity is that of all findings together.
+	Sensitivity CheckSensitivity `json:"sensitivity"`
+	Findings    []CheckFinding   `json:"findings"`
+	Opaque      []string         `json:"opaque"`
+}
+
+// CheckSensitivity is how private a request is as a whole, and what makes it so:
+// labels and combinations of them.
+type CheckSensitivity struct {
+	Score   float64  `json:"score"`
+	Class   string   `json:"class"`
+	Because []string `json:"because"`
 }
 
 // CheckFinding is a finding and what would happen to it.
@@ -75,6 +85,8 @@ func result(d *gate.Decided, p Placement) CheckResult {
 	if p.Where == OnCloud && d.Rewrites() {
 		out.Placement = "cloud-masked"
 	}
+	s := d.Sensitivity()
+	out.Sensitivity = CheckSensitivity{s.Score, string(s.Class), append([]string{}, s.Because...)}
 	private := map[string]bool{}
 	for _, v := range d.Verdicts() {
 		if l := d.Chat().Leaves()[v.Leaf]; l.Kind == wire.Name {

@@ -160,6 +160,9 @@ func explain(w io.Writer, e audit.Entry) {
 	for _, f := range e.Findings {
 		line("found", fmt.Sprintf("%s ×%d in %s: %s (%s)", f.Label, f.Count, f.Source, f.Action, f.Rule))
 	}
+	if s := e.Sensitivity; s != nil {
+		line("sensitivity", fmt.Sprintf("%s (%.2f)", s.Class, s.Score))
+	}
 	for kind, n := range e.Opaque {
 		line("unreadable", fmt.Sprintf("%s ×%d", kind, n))
 	}

@@ -87,6 +87,9 @@ func examineConfig(ctx context.Context, cfg *config.Config) []finding {
 	report = append(report, try(ctx, "policy", p.openGate, func() string {
 		return "loaded, version " + short(p.policy.Version()) + "; classifier and gate self-test passed"
 	}))
+	if n := len(cfg.Recognizers); n > 0 && p.scanner != nil {
+		report = append(report, finding{Check: "recognizers", OK: true, Detail: recognizersDetail(cfg)})
+	}
 	report = append(report, try(ctx, "store", p.openStore, func() string { return cfg.Store.Path + ", key " + cfg.Store.Key.String() }))
 	if p.audit != nil {
 		report = append(report, p.checkAudit(ctx))
@@ -112,6 +115,22 @@ func examineConfig(ctx context.Context, cfg *config.Config) []finding {
 		})
 	}
 	return report
+}
+
+// recognizersDetail says what the user's recognizers bring: their faults are those
+// of the configuration, and were reported with it.
+func recognizersDetail(cfg *config.Config) string {
+	detail := fmt.Sprintf("%d of your own; all their examples hold", len(cfg.Recognizers))
+	var kept []string
+	for _, label := range ownLabels(cfg) {
+		if _, set := cfg.Policy.Actions[label]; !set {
+			kept = append(kept, label)
+		}
+	}
+	if len(kept) > 0 {
+		detail += "; without an action in the configuration, so kept on this machine unless policy.dir says otherwise: " + strings.Join(kept, ", ")
+	}
+	return detail
 }
 
 // short is enough of a digest to tell versions apart.

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"weir/internal/config"
+	"weir/internal/gate"
 	"weir/internal/wire"
 	"weir/pii"
 	"weir/policy"
@@ -43,10 +44,18 @@ type scanFinding struct {
 }
 
 type scanResult struct {
-	Action   policy.Action `json:"action"`
-	Rule     string        `json:"rule"`
-	Reason   string        `json:"reason"`
-	Findings []scanFinding `json:"findings"`
+	Action policy.Action `json:"action"`
+	Rule   string        `json:"rule"`
+	Reason string        `json:"reason"`
+	// Sensitivity is that of all findings together.
+	Sensitivity scanSensitivity `json:"sensitivity"`
+	Findings    []scanFinding   `json:"findings"`
+}
+
+type scanSensitivity struct {
+	Score   float64   `json:"score"`
+	Class   pii.Class `json:"class"`
+	Because []string  `json:"because"`
 }
 
 // maxScanBytes bounds the file that is scanned.
@@ -118,9 +127,15 @@ func (c scanCommand) scan(ctx context.Context, cfg *config.Config, data []byte) 
 	if err != nil {
 		return scanResult{}, fmt.Errorf("scan: %w", err)
 	}
+	values := pii.Values{}
+	for _, f := range found {
+		values.Add(pii.Label(f.Label), f.Value)
+	}
+	s := pii.Assess(values.Counts())
 	in := policy.Input{
 		Version: policy.InputVersion, Step: policy.Step{Kind: "turn", Mode: "cloud", Dialect: "scan"},
 		Destination: policy.Destination{Kind: "cloud"}, Caller: policy.Caller{Key: "anonymous"},
+		Sensitivity: policy.Sensitivity{Score: s.Score, Class: string(s.Class)},
 	}
 	fs := make([]policy.Finding, len(found))
 	for i, f := range found {
@@ -134,7 +149,7 @@ func (c scanCommand) scan(ctx context.Context, cfg *config.Config, data []byte) 
 	if err != nil {
 		return scanResult{}, fmt.Errorf("decide: %w", err)
 	}
-	res := scanResult{Action: dec.Action, Rule: dec.Rule, Reason: dec.Reason, Findings: found}
+	res := scanResult{Action: dec.Action, Rule: dec.Rule, Reason: dec.Reason, Findings: found, Sensitivity: scanSensitivity{s.Score, s.Class, append([]string{}, s.Because...)}}
 	for i := range found {
 		v := dec.Findings[at[i]]
 		found[i].Action, found[i].Rule, found[i].Reason = v.Action, v.Rule, v.Reason
@@ -154,11 +169,7 @@ func scanAll(ctx context.Context, s *pii.Scanner, data []byte) ([]scanFinding, e
 			private := map[string]bool{}
 			var leaves []int
 			for i, l := range d.Leaves() {
-				key := l.Key
-				if l.Kind == wire.Name {
-					key = "" // a member name is not the value of the member around it
-				}
-				spans, err := s.Scan(ctx, pii.Text{Value: l.Value, Key: key})
+				spans, err := s.Scan(ctx, pii.Text{Value: l.Value, Key: gate.Context(l)})
 				if err != nil {
 					return nil, err
 				}
@@ -211,6 +222,9 @@ func (r scanResult) print(w io.Writer, values bool) error {
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	if r.Sensitivity.Score > 0 {
+		fmt.Fprintf(w, "sensitivity: %s, %.2f (%s)\n", r.Sensitivity.Class, r.Sensitivity.Score, strings.Join(r.Sensitivity.Because, ", "))
 	}
 	_, err := fmt.Fprintf(w, "verdict: %s (%s: %s)\n", r.Action, r.Rule, r.Reason)
 	return err

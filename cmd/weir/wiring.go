@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -65,7 +66,9 @@ func (p *parts) openStore(ctx context.Context) error {
 	if err != nil {
 		return hinted{fmt.Errorf("open the store's key: %w", err), "set store.key to env:VAR, file:PATH or keychain:NAME"}
 	}
-	db, err := sqlite.Open(ctx, p.cfg.Store.Path, sqlite.Options{Full: p.cfg.Store.Sync == config.SyncFull})
+	db, err := sqlite.Open(ctx, p.cfg.Store.Path, sqlite.Options{
+		Full: p.cfg.Store.Sync == config.SyncFull, Committed: p.storeCommit(),
+	})
 	if err != nil {
 		return hinted{fmt.Errorf("open the store %s: %w", p.cfg.Store.Path, err), "set store.path to a file that this user may write"}
 	}
@@ -81,6 +84,14 @@ func (p *parts) openStore(ctx context.Context) error {
 	p.tasks = task.New(db, keys, task.Options{Retention: p.cfg.Store.Retention})
 	p.approvals = approve.New(db, keys)
 	return nil
+}
+
+// storeCommit times commits, where there are metrics.
+func (p *parts) storeCommit() func(time.Duration, error) {
+	if p.metrics == nil {
+		return nil
+	}
+	return p.metrics.StoreCommit
 }
 
 // keyIsThere keeps a new key from being made beside a store that was sealed with
@@ -111,11 +122,11 @@ func (p *parts) keyIsThere() error {
 
 // openGate loads classifier and policy.
 func (p *parts) openGate(ctx context.Context) error {
-	parts, err := classifiers("")
+	parts, own, err := classifiers(p.cfg, "")
 	if err != nil {
 		return err
 	}
-	p.scanner = pii.NewScanner(pii.ScannerOptions{}, parts...)
+	p.scanner = pii.NewScanner(pii.ScannerOptions{Labels: own, Looked: p.scanCache()}, parts...)
 	if p.policy, err = loadPolicy(ctx, p.cfg); err != nil {
 		return err
 	}
@@ -123,6 +134,14 @@ func (p *parts) openGate(ctx context.Context) error {
 		ScanBudget: p.cfg.Limits.ScanTimeout, NoNote: !p.cfg.Mask.Note, Limits: wire.Limits{Depth: p.cfg.Limits.Depth},
 	})
 	return p.gate.SelfTest(ctx)
+}
+
+// scanCache counts texts that were scanned before, where there are metrics.
+func (p *parts) scanCache() func(bool) {
+	if p.metrics == nil {
+		return nil
+	}
+	return p.metrics.ScanCache
 }
 
 func loadPolicy(ctx context.Context, cfg *config.Config) (*policy.Policy, error) {
@@ -137,7 +156,7 @@ func loadPolicy(ctx context.Context, cfg *config.Config) (*policy.Policy, error)
 	if err != nil {
 		return nil, err
 	}
-	pol, err := policy.Load(ctx, policy.Options{Dir: dir, Data: data, Labels: labels(), Timeout: cfg.Policy.Timeout})
+	pol, err := policy.Load(ctx, policy.Options{Dir: dir, Data: data, Labels: append(labels(), ownLabels(cfg)...), Timeout: cfg.Policy.Timeout})
 	if err != nil {
 		return nil, hinted{fmt.Errorf("load policy: %w", err), "mend the files under policy.dir, or the keys under policy in the configuration"}
 	}
@@ -150,7 +169,7 @@ func policyData(cfg *config.Config) ([]byte, error) {
 	if len(cfg.Policy.Actions) > 0 {
 		actions, opaque := map[string]string{}, map[string]string{}
 		for label, action := range cfg.Policy.Actions {
-			if _, ok := pii.Lookup(pii.Label(label)); ok {
+			if _, ok := pii.Lookup(pii.Label(label)); ok || slices.Contains(ownLabels(cfg), label) {
 				actions[label] = action
 			} else { // the configuration names nothing else
 				opaque[strings.ToLower(label)] = action
@@ -163,6 +182,15 @@ func policyData(cfg *config.Config) ([]byte, error) {
 	}
 	if len(cfg.Policy.Styles) > 0 {
 		data["styles"] = cfg.Policy.Styles
+	}
+	words := map[string]string{}
+	for _, r := range slices.Backward(cfg.Recognizers) {
+		if slices.Contains(ownLabels(cfg), r.Label) {
+			words[r.Label] = r.Text // of several the first says it
+		}
+	}
+	if len(words) > 0 {
+		data["words"] = words
 	}
 	data["ask"] = map[string]any{"timeout_seconds": max(1, int(cfg.Approvals.Timeout.Seconds()))}
 	out, err := yaml.Marshal(data)
@@ -284,9 +312,20 @@ func (p *parts) frontDoor(ctx context.Context) (*router.Server, error) {
 	})
 }
 
+// ownLabels names the labels of the user's recognizers that are not built in.
+func ownLabels(cfg *config.Config) []string {
+	var names []string
+	for _, r := range cfg.Recognizers {
+		if _, builtin := pii.Lookup(pii.Label(r.Label)); !builtin && !slices.Contains(names, r.Label) {
+			names = append(names, r.Label)
+		}
+	}
+	return names
+}
+
 func newMetrics() *telemetry.Metrics { return telemetry.NewMetrics(labels()) }
 
-// labels names all labels that there are.
+// labels names all built-in labels.
 func labels() []string {
 	var names []string
 	for _, l := range pii.Labels() {

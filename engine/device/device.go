@@ -21,6 +21,9 @@ var (
 	// ErrLost says that the device does not answer any more; everything on it
 	// must be made again.
 	ErrLost = errors.New("device is lost")
+	// ErrTimeout says that the system ended a run that took too long. What it
+	// wrote is not to be trusted; the device goes on.
+	ErrTimeout = errors.New("the device took too long")
 	// ErrNoWrap says that a device cannot use the host's memory in place.
 	ErrNoWrap = errors.New("device does not share the host's memory")
 )
@@ -83,6 +86,9 @@ type Profiler interface {
 type Meter interface {
 	// Bandwidth copies n bytes, and counts bytes read and written a second.
 	Bandwidth(n int64, rounds int) (float64, error)
+	// MatrixPeak is how many operations a second the matrix units do on bfloat16
+	// with nothing to wait for.
+	MatrixPeak(rounds int) (float64, error)
 }
 
 // Caps are the properties of a device that plans depend on.

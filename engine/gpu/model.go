@@ -9,17 +9,23 @@ import (
 
 	"weir/engine/checkpoint"
 	"weir/engine/device"
+	"weir/engine/kernels"
 )
 
 // Options are what a user may choose. The zero value is right for most.
 type Options struct {
 	// Chunk is how many tokens of a prompt are computed together; zero is 2048.
 	Chunk int
+	// Block is by how many positions keys and values grow; zero is 4096.
+	Block int
 	// Progress is told how many bytes of the weights are placed.
 	Progress func(done, total int64)
 }
 
-const defaultChunk = 2048
+const (
+	defaultChunk = 2048
+	defaultBlock = 4096
+)
 
 var errBroken = errors.New("state was left by a pass that failed")
 
@@ -32,6 +38,7 @@ type Model struct {
 	placed  []device.Buffer
 	scratch *scratch
 	chunk   int
+	block   int
 
 	deltaLayers, attentionLayers int
 
@@ -51,7 +58,9 @@ func Load(dev device.Device, file *checkpoint.Checkpoint, o Options) (*Model, er
 }
 
 func newModel(dev device.Device, c checkpoint.Config, file *checkpoint.Checkpoint, o Options) (*Model, error) {
-	m := &Model{dev: dev, c: c, chunk: min(cmp.Or(o.Chunk, defaultChunk), c.MaxPositions)}
+	m := &Model{dev: dev, c: c, chunk: min(cmp.Or(o.Chunk, defaultChunk), c.MaxPositions),
+		block: roundUp(cmp.Or(o.Block, defaultBlock), kernels.AttendCacheUnit),
+	}
 	for _, full := range c.FullAttention {
 		if full {
 			m.attentionLayers++
@@ -79,7 +88,7 @@ func newModel(dev device.Device, c checkpoint.Config, file *checkpoint.Checkpoin
 // fits refuses a model that the device has no room for, before anything is
 // copied.
 func (m *Model) fits() error {
-	need := m.scratchBytes() + m.FixedBytes() + int64(m.attentionLayers)*2*blockTokens*m.rowBytes()
+	need := m.scratchBytes() + m.FixedBytes() + int64(m.attentionLayers)*2*int64(m.block)*m.rowBytes()
 	weights := int64(0)
 	for s := range m.c.Tensors() {
 		weights += specBytes(s)

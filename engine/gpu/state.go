@@ -22,9 +22,6 @@ type State struct {
 	broken bool
 }
 
-// blockTokens is by how many positions keys and values grow.
-const blockTokens = 4096
-
 // NewState returns the memory of nothing.
 func (m *Model) NewState() (*State, error) {
 	m.mu.Lock()
@@ -117,9 +114,9 @@ func (s *State) reserve(n int) error {
 // take makes room for n positions and copies those of from.
 func (s *State) take(from *State, n int) error {
 	m := s.m
-	room := (n + blockTokens - 1) / blockTokens * blockTokens
-	if room > m.c.MaxPositions {
-		room = max(m.c.MaxPositions, n)
+	room := roundUp(n, m.block)
+	if most := roundUp(m.c.MaxPositions, kernels.AttendCacheUnit); room > most {
+		room = max(most, roundUp(n, kernels.AttendCacheUnit))
 	}
 	if room <= s.room {
 		return nil

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"unsafe"
 
 	"weir/engine/checkpoint"
 	"weir/engine/device"
@@ -56,6 +58,7 @@ type placer struct {
 	c        checkpoint.Config
 	file     *checkpoint.Checkpoint
 	shapes   map[string]checkpoint.Spec
+	wrapped  []wrapped // mappings of the files that the device reads in place
 	progress func(done, total int64)
 	done     int64
 	total    int64
@@ -82,7 +85,51 @@ func newPlacer(dev device.Device, c checkpoint.Config, file *checkpoint.Checkpoi
 		p.shapes[s.Name] = s
 		p.total += specBytes(s)
 	}
+	if file != nil && dev.Caps().HostShared {
+		p.wrap()
+	}
 	return p
+}
+
+// wrapped is a file's mapping that a device reads where it is.
+type wrapped struct {
+	first uintptr
+	buf   device.Buffer
+}
+
+// wrap lets the device read the files in place, as far as it will.
+func (p *placer) wrap() {
+	page := os.Getpagesize()
+	for _, m := range p.file.Shards() {
+		// The last page is mapped to its end.
+		whole := unsafe.Slice(unsafe.SliceData(m), roundUp(len(m), page))
+		b, err := p.dev.Wrap(whole)
+		if err != nil {
+			continue // what is not wrapped is copied
+		}
+		p.wrapped = append(p.wrapped, wrapped{address(m), b})
+		p.buffers = append(p.buffers, b)
+	}
+}
+
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// wrapAlign is what a tensor's place must be a multiple of for kernels to read
+// it in vectors.
+const wrapAlign = 16
+
+// inPlace is where a device reads a tensor without a copy, if it does.
+func (p *placer) inPlace(t piece) (device.Arg, bool) {
+	if t.data == nil || int64(len(t.data)) != t.size {
+		return device.Arg{}, false
+	}
+	for _, w := range p.wrapped {
+		at := int64(address(t.data)) - int64(w.first)
+		if at >= 0 && at+t.size <= w.buf.Size() && at%wrapAlign == 0 {
+			return device.Part(w.buf, at, t.size), true
+		}
+	}
+	return device.Arg{}, false
 }
 
 func specBytes(s checkpoint.Spec) int64 {
@@ -108,6 +155,12 @@ func (p *placer) join(what string, pieces ...piece) device.Arg {
 	if p.err != nil {
 		return device.Arg{}
 	}
+	if len(pieces) == 1 {
+		if a, ok := p.inPlace(pieces[0]); ok {
+			p.placed(n)
+			return a
+		}
+	}
 	buf, err := p.dev.Alloc(n)
 	if err != nil {
 		p.fail(what, err)
@@ -124,11 +177,16 @@ func (p *placer) join(what string, pieces ...piece) device.Arg {
 		}
 		at += b.size
 	}
+	p.placed(n)
+	return device.Whole(buf)
+}
+
+// placed counts n bytes more.
+func (p *placer) placed(n int64) {
 	p.done += n
 	if p.progress != nil {
-		p.progress(p.done, p.total)
+		p.progress(min(p.done, p.total), p.total)
 	}
-	return device.Whole(buf)
 }
 
 // raw is a tensor's bytes.

@@ -33,14 +33,15 @@ func Sample(logits, best, how, step, ring, scratch, draws device.Arg, n, groups 
 	hist := device.Part(scratch.Buf, scratch.At, 4*sampleHist)
 	fine := device.Part(scratch.Buf, scratch.At+4*sampleHist, 4*sampleFine)
 	args := device.Value(sampleArgs{uint32(n), uint32(groups)})
+	shares := min(groups, 128) // each writes a histogram
 	over := func(kernel string, args ...device.Arg) device.Command {
-		return device.Command{Kernel: kernel, Groups: [3]int{groups, 1, 1}, Threads: threads(256), Args: args}
+		return device.Command{Kernel: kernel, Groups: [3]int{shares, 1, 1}, Threads: threads(256), Args: args}
 	}
 	return []device.Command{
 		ZeroWords(device.Part(scratch.Buf, scratch.At, 4*SampleWords), SampleWords),
 		over("sample_mass", logits, best, how, hist, args),
 		over("sample_split", logits, best, how, hist, fine, args),
 		over("sample_draw", logits, best, how, hist, fine, step, draws, args),
-		ArgmaxFinal(draws, step, ring, groups),
+		ArgmaxFinal(draws, step, ring, shares),
 	}
 }

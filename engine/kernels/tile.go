@@ -8,6 +8,7 @@ type Tile struct {
 	name          string
 	rows, cols    int
 	threads, room int // threads and bytes of threadgroup memory of a threadgroup
+	matrix        bool
 }
 
 // The portable tiles: through 8x8 simdgroup matrices or tensor operations.
@@ -19,27 +20,32 @@ var (
 // mmaTile is a tile for NVIDIA's matrix units: in threadgroup memory stages of
 // its rows of x and of its columns' codes, and two of its columns unpacked.
 func mmaTile(name string, rows, cols, threads, stages int) Tile {
-	return Tile{name, rows, cols, threads, stages*(rows*128+cols*32) + 2*cols*128}
+	return Tile{name, rows, cols, threads, stages*(rows*128+cols*32) + 2*cols*128, true}
 }
 
 var (
 	tileN128 = mmaTile("n128", 128, 128, 256, 3)
 	tileW128 = mmaTile("w128", 128, 128, 128, 3)
-	tileN64  = mmaTile("n64", 64, 128, 128, 4)
+	tileN64  = mmaTile("n64", 64, 128, 128, 3)
 	tileN32  = mmaTile("n32", 32, 64, 128, 6)
-	tileN32S = mmaTile("n32s", 32, 64, 64, 2) // what fits where there is little room
+	tileG128 = hopperTile("g128", 128, 256)
+	tileG64  = hopperTile("g64", 64, 128)
 )
 
-// Tiles lists the tiles that fit a device's threadgroup memory, for tests and
-// benchmarks. All but the first two need NVIDIA's matrix units to be fast.
+// hopperTile is a tile for wgmma: 128 columns, 3 stages, and room to begin at a
+// multiple of 1024 bytes.
+func hopperTile(name string, rows, threads int) Tile {
+	t := mmaTile(name, rows, 128, threads, 3)
+	t.room += 1024
+	return t
+}
+
+// Tiles lists the tiles for a device, for tests and benchmarks.
 func Tiles(c device.Caps) []Tile {
-	var fit []Tile
-	for _, t := range []Tile{tile64, tile32, tileN128, tileW128, tileN64, tileN32, tileN32S} {
-		if t.room <= c.Shared {
-			fit = append(fit, t)
-		}
+	if c.Matrix {
+		return []Tile{tile64, tile32, tileN128, tileW128, tileN64, tileN32, tileG128, tileG64}
 	}
-	return fit
+	return []Tile{tile64, tile32}
 }
 
 // DenseTile is the tile for products of m rows with one matrix.
@@ -74,6 +80,9 @@ func ExpertTile(c device.Caps, choices, experts int) Tile {
 
 // String is the suffix of the tile's kernels.
 func (t Tile) String() string { return t.name }
+
+// Matrix reports whether the tile is for matrix units like NVIDIA's.
+func (t Tile) Matrix() bool { return t.matrix }
 
 // Rows is how many rows a tile has at most.
 func (t Tile) Rows() int { return t.rows }

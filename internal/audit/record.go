@@ -50,6 +50,9 @@ type Record struct {
 
 	// Findings are counts; equal ones are added up.
 	Findings []Finding `json:"findings,omitempty"`
+	// Sensitivity is how private the conversation is as a whole; nil if nothing
+	// was found.
+	Sensitivity *Sensitivity `json:"sensitivity,omitempty"`
 	// Opaque counts the parts that could not be read, by kind.
 	Opaque map[string]int `json:"opaque,omitempty"`
 	// Approval is the user's part in it, if there was one.
@@ -63,6 +66,12 @@ type Finding struct {
 	Action string `json:"action"`
 	Rule   string `json:"rule,omitzero"`
 	Count  int    `json:"count"`
+}
+
+// Sensitivity is a score in [0,1] and the class that it gives.
+type Sensitivity struct {
+	Score float64 `json:"score"`
+	Class string  `json:"class"`
 }
 
 // Approval is what the user was asked and answered.
@@ -135,6 +144,9 @@ func (r *Record) encode() ([]byte, error) {
 		a := *r.Approval
 		a.ID, a.Answer, a.Scope, a.Who = clip(a.ID), clip(a.Answer), clip(a.Scope), clip(a.Who)
 		r.Approval = &a
+	}
+	if r.Sensitivity != nil {
+		r.Sensitivity = &Sensitivity{r.Sensitivity.Score, clip(r.Sensitivity.Class)}
 	}
 	r.Findings = tally(r.Findings)
 	r.Opaque = clipKeys(r.Opaque)

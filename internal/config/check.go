@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -38,7 +39,7 @@ func (l *loader) check() {
 		l.checkUpstream(c, i)
 	}
 	l.checkModels(c)
-	l.checkPolicy(c)
+	l.checkPolicy(c, l.checkRecognizers(c))
 	l.checkStore(c)
 	l.oneOf("log.level", c.Log.Level, levels())
 	l.oneOf("log.format", c.Log.Format, formats())
@@ -57,11 +58,12 @@ func (l *loader) check() {
 			l.problem(key, "must be longer than 0", "")
 		}
 	}
+}
+
+// sort puts the problems in the order of their places.
+func (l *loader) sort() {
 	slices.SortStableFunc(l.problems, func(a, b *Problem) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return strings.Compare(a.Key, b.Key)
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), strings.Compare(a.Key, b.Key))
 	})
 }
 
@@ -199,6 +201,9 @@ func (l *loader) checkEngine(u *Upstream, key string) {
 	if u.BaseURL != "" {
 		l.problem(key+".base_url", "must not be set beside engine.checkpoint", "an upstream is a server or a model within Weir")
 	}
+	if !slices.Contains(Backends(), u.Engine.Backend) {
+		l.problem(key+".engine.backend", "must be auto, cpu, cuda or metal", "")
+	}
 	if u.Engine.Threads < 0 {
 		l.problem(key+".engine.threads", "must not be negative", "")
 	}
@@ -270,7 +275,7 @@ func (l *loader) checkModels(c *Config) {
 // checkTarget checks upstream/model. It never shows the kind of a mistake that
 // would send to the cloud what was meant to stay.
 func (l *loader) checkTarget(c *Config, key, target, kind string) {
-	if target == "" {
+	if target == "" || l.below("upstreams") {
 		return
 	}
 	name, _, _ := strings.Cut(target, "/")
@@ -291,8 +296,20 @@ func (l *loader) checkTarget(c *Config, key, target, kind string) {
 	}
 }
 
-func (l *loader) checkPolicy(c *Config) {
-	var labels []string
+// below says that something at key or below it could not be read.
+func (l *loader) below(key string) bool {
+	for k := range l.faulty {
+		if k == key || strings.HasPrefix(k, key+".") || strings.HasPrefix(k, key+"[") {
+			return true
+		}
+	}
+	return false
+}
+
+// checkPolicy checks the policy's keys; own are the labels of the user's
+// recognizers.
+func (l *loader) checkPolicy(c *Config, own []string) {
+	labels := own
 	for _, i := range pii.Labels() {
 		labels = append(labels, string(i.Label))
 	}
@@ -314,10 +331,10 @@ func (l *loader) checkPolicy(c *Config) {
 func opaqueKinds() []string { return []string{"IMAGE", "AUDIO", "FILE", "ENCRYPTED", "UNKNOWN"} }
 
 func (l *loader) checkLabel(key, label string, labels []string) {
-	if slices.Contains(labels, label) {
+	if slices.Contains(labels, label) || l.below("recognizers") {
 		return
 	}
-	hint := "labels are written as PERSON_NAME or IBAN"
+	hint := "labels are written as PERSON_NAME or IBAN; one of your own needs a recognizer"
 	if near := nearest(label, labels); near != "" {
 		hint = "did you mean " + near + "?"
 	}

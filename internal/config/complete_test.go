@@ -4,13 +4,15 @@ import (
 	"reflect"
 	"regexp"
 	"testing"
+
+	"weir/pii/custom"
 )
 
 // Every key of the struct is in the example.
 func TestExampleIsComplete(t *testing.T) {
 	t.Parallel()
-	l := &loader{cfg: Default(), from: make(map[string]origin)}
-	l.yaml(Example())
+	l := &loader{cfg: Default(), from: make(map[string]origin), faulty: make(map[string]bool)}
+	l.yaml("weir.yaml", Example())
 	if err := l.err(); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +55,7 @@ func TestEveryFieldHasAKey(t *testing.T) {
 	t.Parallel()
 	for _, typ := range []reflect.Type{
 		reflect.TypeFor[Config](), reflect.TypeFor[Upstream](), reflect.TypeFor[Profile](), reflect.TypeFor[Engine](), reflect.TypeFor[Alias](), reflect.TypeFor[Policy](),
-		reflect.TypeFor[Mask](), reflect.TypeFor[Store](), reflect.TypeFor[Approvals](), reflect.TypeFor[Limits](), reflect.TypeFor[Log](),
+		reflect.TypeFor[Mask](), reflect.TypeFor[Store](), reflect.TypeFor[Approvals](), reflect.TypeFor[Limits](), reflect.TypeFor[Log](), reflect.TypeFor[custom.Recognizer](),
 	} {
 		for i := range typ.NumField() {
 			if f := typ.Field(i); f.IsExported() && f.Tag.Get("yaml") == "" {

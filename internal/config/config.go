@@ -19,6 +19,8 @@ package config
 
 import (
 	"time"
+
+	"weir/pii/custom"
 )
 
 // Config is the whole configuration. The yaml tags are the keys of the file; the
@@ -42,14 +44,18 @@ type Config struct {
 	Models map[string]Alias `yaml:"models"`
 	// DefaultCloud and DefaultLocal are taken when a name says only where a
 	// request may run; upstream/model, or upstream for whatever model was named.
-	DefaultCloud string    `yaml:"default_cloud"`
-	DefaultLocal string    `yaml:"default_local"`
-	Policy       Policy    `yaml:"policy"`
-	Mask         Mask      `yaml:"mask"`
-	Store        Store     `yaml:"store"`
-	Approvals    Approvals `yaml:"approvals"`
-	Limits       Limits    `yaml:"limits"`
-	Log          Log       `yaml:"log"`
+	DefaultCloud string `yaml:"default_cloud"`
+	DefaultLocal string `yaml:"default_local"`
+	Policy       Policy `yaml:"policy"`
+	// Recognizers are the user's own, those of RecognizerFiles behind them.
+	Recognizers []custom.Recognizer `yaml:"recognizers"`
+	// RecognizerFiles hold more of them, each a list in the same form.
+	RecognizerFiles []string  `yaml:"recognizer_files"`
+	Mask            Mask      `yaml:"mask"`
+	Store           Store     `yaml:"store"`
+	Approvals       Approvals `yaml:"approvals"`
+	Limits          Limits    `yaml:"limits"`
+	Log             Log       `yaml:"log"`
 	// Metrics serves /metrics.
 	Metrics bool `yaml:"metrics"`
 	// DataDir is where Weir keeps what it must remember.
@@ -92,13 +98,19 @@ type Upstream struct {
 type Engine struct {
 	// Checkpoint is the folder of the model's files; empty for none.
 	Checkpoint string `yaml:"checkpoint"`
-	// Threads to compute with; 0 for all cores.
+	// Backend is what computes, one of [Backends].
+	Backend string `yaml:"backend"`
+	// Threads of the processor to compute with; 0 for all cores.
 	Threads int `yaml:"threads"`
 	// Cache bounds what is kept of earlier prompts.
 	Cache Bytes `yaml:"cache"`
 	// AnySize lets in other dimensions of the same architecture.
 	AnySize bool `yaml:"any_size"`
 }
+
+// Backends are what a model within Weir may run on: a GPU where one will do,
+// the processor, a GPU of NVIDIA's, a Mac's.
+func Backends() []string { return []string{"auto", "cpu", "cuda", "metal"} }
 
 // The kinds of [Upstream].
 const (
@@ -189,22 +201,24 @@ type Log struct {
 // Load finds, reads and checks the configuration. The error joins every
 // [*Problem] there is.
 func Load(src Sources) (*Config, error) {
-	l := &loader{cfg: Default(), src: src, from: make(map[string]origin)}
+	l := &loader{cfg: Default(), src: src, from: make(map[string]origin), faulty: make(map[string]bool)}
 	l.env = environment(src.Environ)
 	file, data, err := src.find(l.env)
 	if err != nil {
 		return nil, err
 	}
 	if file != "" {
-		l.cfg.File, l.name = file, file
-		l.yaml(data)
+		l.cfg.File = file
+		l.yaml(file, data)
 	}
 	l.environ()
-	// A file that could not be read whole would be blamed for what it lacks.
-	if len(l.problems) == 0 {
-		l.complete()
+	l.complete()
+	l.recognizerFiles()
+	// A file that is not YAML would be blamed for all that it lacks.
+	if !l.unread {
 		l.check()
 	}
+	l.sort()
 	if err := l.err(); err != nil {
 		return nil, err
 	}

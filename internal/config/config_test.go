@@ -179,7 +179,11 @@ func TestProblems(t *testing.T) {
 		{"overflow", "limits: {concurrent: 99999999999999999999}", []string{"must be a whole number|"}},
 		{"size", "limits: {body_bytes: 1 elephant}", []string{"must be a size|"}},
 		{"size overflow", "limits: {body_bytes: 9999999999GiB}", []string{"must be a size|"}},
-		{"negative", "limits: {body_bytes: -1, concurrent: -1, depth: 0}", []string{"must be a size|"}},
+		{"negative", "limits: {body_bytes: -1, concurrent: -1, depth: 0}", []string{"body_bytes: must be a size|", "concurrent: must be more|", "depth: must be more|"}},
+		{"an unknown key hides nothing", "lisen: " + canary + "\nlog: {level: loud}\nlimits: {depth: 0}\n", []string{"lisen: unknown key|", "log.level: must be one of|", "limits.depth: must be more|"}},
+		{"and blames nobody for what it was meant for", "upstreams:\n  - name: a\n    base_ur: https://api.example/v1\ndefault_cloud: a/x\n", []string{"base_ur: unknown key|did you mean base_url?"}},
+		{"nor does a value of the wrong kind", "listen: [" + canary + "]\nmetrics: perhaps\nstore: {sync: never}\n", []string{"listen: must be a single|", "metrics: must be|", "store.sync: must be one of|"}},
+		{"nor an upstream that cannot be read", "upstreams: " + canary + "\nmodels: {a: {cloud: b/c}}\n", []string{"upstreams: must be a list|"}},
 		{"zero", "limits: {concurrent: 0, depth: 0, body_bytes: 0}", []string{"limits.body_bytes: must be more|", "limits.concurrent: must be more|", "limits.depth: must be more|"}},
 		{"duration without unit", "approvals: {timeout: 60}", []string{"must be a length of time|"}},
 		{"negative duration", "approvals: {timeout: -1s}", []string{"must be a length of time|"}},
@@ -397,7 +401,7 @@ func TestBytesString(t *testing.T) {
 func TestExampleHasDefaults(t *testing.T) {
 	t.Parallel()
 	shown, plain := load(t, string(config.Example())), load(t, "")
-	servers := cmpopts.IgnoreFields(config.Config{}, "Upstreams", "Models", "DefaultCloud", "DefaultLocal", "File")
+	servers := cmpopts.IgnoreFields(config.Config{}, "Upstreams", "Recognizers", "Models", "DefaultCloud", "DefaultLocal", "File")
 	hidden := cmp.Options{cmpopts.IgnoreUnexported(config.Config{}), cmp.Comparer(func(a, b config.Secret) bool { return a == b }), cmpopts.EquateEmpty()}
 	if d := cmp.Diff(plain, shown, servers, hidden); d != "" {
 		t.Error(d)

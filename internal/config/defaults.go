@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"weir/pii/custom"
 )
 
 // Values that keys may have. The first of each is not always the default.
@@ -43,9 +45,12 @@ func upstreamDefaults() Upstream {
 		// The kind that is trusted less: what it gets is examined and masked.
 		Kind:    KindCloud,
 		Timeout: 10 * time.Minute,
-		Engine:  Engine{Cache: 1 << 30},
+		Engine:  Engine{Backend: "auto", Cache: 1 << 30},
 	}
 }
+
+// recognizerDefaults are those of a recognizer that says nothing else.
+func recognizerDefaults() custom.Recognizer { return custom.Recognizer{Score: 0.9} }
 
 // complete fills what depends on other keys or on the system.
 func (l *loader) complete() {
@@ -62,16 +67,16 @@ func (l *loader) complete() {
 	if c.DataDir == "" {
 		c.DataDir = l.src.DataDir
 	}
-	base := l.src.WorkDir
-	if c.File != "" {
-		base = filepath.Dir(c.File)
-	}
+	base := l.base()
 	for _, p := range []*string{&c.DataDir, &c.Store.Path, &c.Policy.Dir} {
 		*p = l.absolute(*p, base)
 	}
 	for i := range c.Upstreams {
 		p := &c.Upstreams[i].Engine.Checkpoint
 		*p = l.absolute(*p, base)
+	}
+	for i := range c.RecognizerFiles {
+		c.RecognizerFiles[i] = l.absolute(c.RecognizerFiles[i], base)
 	}
 	if c.Store.Path == "" && c.DataDir != "" {
 		c.Store.Path = filepath.Join(c.DataDir, "weir.db")
@@ -81,6 +86,14 @@ func (l *loader) complete() {
 			s.name = l.absolute(s.name, base)
 		}
 	})
+}
+
+// base is the folder that relative paths lie in.
+func (l *loader) base() string {
+	if l.cfg.File != "" {
+		return filepath.Dir(l.cfg.File)
+	}
+	return l.src.WorkDir
 }
 
 // capabilitiesOf is what a server of a kind is taken to have unless it says

@@ -64,13 +64,14 @@ func (l *loader) variable(path, rest, name string, v reflect.Value, keyCase stri
 	case v.Type() == reflect.TypeFor[[]Upstream]():
 		return l.upstreamVariable(path, rest, name, v)
 	}
-	// The other slices are of strings.
-	return rest == "" && l.setList(path, name, v)
+	// Recognizers are too long for a variable; the other slices are of strings.
+	return rest == "" && v.Type() == reflect.TypeFor[[]string]() && l.setList(path, name, v)
 }
 
 func (l *loader) setVariable(path, name string, v reflect.Value) bool {
 	l.from[path] = origin{variable: name}
 	if err := set(v, l.env[name]); err != nil {
+		l.faulty[path] = true
 		l.problems = append(l.problems, &Problem{Key: name, Message: err.Error(), Hint: hintFor(err)})
 	}
 	return true

@@ -14,6 +14,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"weir/pii/custom"
 )
 
 // loader reads into a Config and collects what is wrong. It walks the types of
@@ -24,14 +26,25 @@ type loader struct {
 	cfg      Config
 	src      Sources
 	env      map[string]string
-	name     string
-	data     []byte
+	doc      document // that is being read
 	from     map[string]origin
 	problems []*Problem
+	// unread says that a file is not YAML. faulty are the keys that could not be
+	// read, and the mappings with a key that nobody knows: check does not blame
+	// them for what may have been meant there.
+	unread bool
+	faulty map[string]bool
+}
+
+// document is a file that is read.
+type document struct {
+	name string
+	data []byte
 }
 
 // origin is where a key was set.
 type origin struct {
+	doc          document
 	line, column int
 	variable     string
 }
@@ -44,16 +57,25 @@ func (l *loader) err() error {
 	return errors.Join(errs...)
 }
 
-// at adds a problem of the file.
+// at adds a problem of the file that is being read.
 func (l *loader) at(key string, line, column int, message, hint string) {
+	l.faulty[key] = true
+	l.place(l.doc, key, line, column, message, hint)
+}
+
+func (l *loader) place(doc document, key string, line, column int, message, hint string) {
 	l.problems = append(l.problems, &Problem{
-		Key: key, File: l.name, Line: line, Column: column, Message: message, Hint: hint,
-		Excerpt: excerpt(l.data, line, column),
+		Key: key, File: doc.name, Line: line, Column: column, Message: message, Hint: hint,
+		Excerpt: excerpt(doc.data, line, column),
 	})
 }
 
-// problem adds a problem of a key, wherever it or what encloses it was set.
+// problem adds a problem of a key, wherever it or what encloses it was set,
+// unless that could not be read in the first place.
 func (l *loader) problem(key, message, hint string) {
+	if l.excused(key) {
+		return
+	}
 	for k := key; k != ""; k = parent(k) {
 		o, ok := l.from[k]
 		switch {
@@ -61,22 +83,47 @@ func (l *loader) problem(key, message, hint string) {
 			l.problems = append(l.problems, &Problem{Key: o.variable, Message: message, Hint: hint})
 			return
 		case ok:
-			l.at(key, o.line, o.column, message, hint)
+			l.place(o.doc, key, o.line, o.column, message, hint)
 			return
 		}
 	}
 	l.problems = append(l.problems, &Problem{Key: key, Message: message, Hint: hint})
 }
 
+// excused says that a key is not what its author wrote: it could not be read, or
+// it is missing below a mapping with something in it that could not.
+func (l *loader) excused(key string) bool {
+	if l.faulty[key] {
+		return true
+	}
+	if _, set := l.from[key]; set {
+		return false
+	}
+	for key != "" {
+		if key = parent(key); l.faulty[key] {
+			return true
+		}
+	}
+	return false
+}
+
 func parent(key string) string { return key[:max(strings.LastIndexAny(key, ".["), 0)] }
 
-// yaml reads a file.
-func (l *loader) yaml(data []byte) {
-	l.data = data
+// yaml reads the file.
+func (l *loader) yaml(name string, data []byte) {
+	if body := l.parse(name, data); body != nil {
+		l.node("", body, reflect.ValueOf(&l.cfg).Elem())
+	}
+}
+
+// parse returns what a file holds, or nil.
+func (l *loader) parse(name string, data []byte) ast.Node {
+	l.doc = document{name, data}
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
+		l.unread = true
 		l.syntax(err)
-		return
+		return nil
 	}
 	var docs []*ast.DocumentNode
 	for _, d := range file.Docs {
@@ -87,11 +134,13 @@ func (l *loader) yaml(data []byte) {
 	switch len(docs) {
 	case 0: // an empty file, or nothing but comments
 	case 1:
-		l.node("", docs[0].Body, reflect.ValueOf(&l.cfg).Elem())
+		return docs[0].Body
 	default:
 		line, column := position(docs[1].Body)
+		l.unread = true
 		l.at("", line, column, "a second document in one file", "")
 	}
+	return nil
 }
 
 // quoted is what a parser's message cites.
@@ -100,7 +149,7 @@ var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 func (l *loader) syntax(err error) {
 	var y yaml.Error
 	if !errors.As(err, &y) || y.GetToken() == nil {
-		l.problems = append(l.problems, &Problem{File: l.name, Message: "not valid YAML"})
+		l.problems = append(l.problems, &Problem{File: l.doc.name, Message: "not valid YAML"})
 		return
 	}
 	message := y.GetMessage()
@@ -117,7 +166,7 @@ func (l *loader) node(path string, n ast.Node, v reflect.Value) {
 	line, column := position(n)
 	if path != "" {
 		if _, ok := l.from[path]; !ok {
-			l.from[path] = origin{line: line, column: column}
+			l.from[path] = origin{doc: l.doc, line: line, column: column}
 		}
 	}
 	switch n := n.(type) {
@@ -174,11 +223,11 @@ func (l *loader) mapping(path string, entries []*ast.MappingValueNode, v reflect
 				l.unknown(path, name, line, column, v.Type())
 				continue
 			}
-			l.from[key] = origin{line: line, column: column}
+			l.from[key] = origin{doc: l.doc, line: line, column: column}
 			l.node(key, e.Value, v.Field(i))
 			continue
 		}
-		l.from[key] = origin{line: line, column: column}
+		l.from[key] = origin{doc: l.doc, line: line, column: column}
 		elem := reflect.New(v.Type().Elem()).Elem()
 		l.node(key, e.Value, elem)
 		setMap(v, name, elem)
@@ -195,6 +244,7 @@ func (l *loader) unknown(path, name string, line, column int, t reflect.Type) {
 		hint = "did you mean " + near + "?"
 	}
 	l.at(join(path, shown), line, column, "unknown key", hint)
+	l.faulty[path] = true
 }
 
 func (l *loader) sequence(path string, n *ast.SequenceNode, v reflect.Value) {
@@ -216,8 +266,11 @@ func (l *loader) sequence(path string, n *ast.SequenceNode, v reflect.Value) {
 // newElem is an element with its defaults.
 func newElem(t reflect.Type) reflect.Value {
 	v := reflect.New(t).Elem()
-	if t == reflect.TypeFor[Upstream]() {
+	switch t {
+	case reflect.TypeFor[Upstream]():
 		v.Set(reflect.ValueOf(upstreamDefaults()))
+	case reflect.TypeFor[custom.Recognizer]():
+		v.Set(reflect.ValueOf(recognizerDefaults()))
 	}
 	return v
 }
@@ -255,6 +308,12 @@ func set(v reflect.Value, text string) error {
 			return errors.New("must be a whole number")
 		}
 		v.SetInt(n)
+	case v.Kind() == reflect.Float64:
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return errors.New("must be a number")
+		}
+		v.SetFloat(f)
 	default:
 		panic("config: a field has a type that set does not know: " + v.Type().String())
 	}
@@ -293,7 +352,7 @@ func isScalar(t reflect.Type) bool {
 		return true
 	}
 	switch t.Kind() {
-	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64:
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:
 		return true
 	default:
 		return false

@@ -85,6 +85,7 @@ func (d *Decided) input() (in policy.Input, findingAt, opaqueAt []int) {
 		Destination: policy.Destination{Upstream: d.step.Upstream, Kind: kind},
 		Caller:      policy.Caller{Key: d.step.Caller},
 		Task:        policy.Task{Tainted: d.tainted, Answer: d.step.Answers[WholeStep]},
+		Sensitivity: policy.Sensitivity{Score: d.sensitivity.Score, Class: string(d.sensitivity.Class)},
 	}
 	fs := make([]policy.Finding, len(d.findings))
 	for i, f := range d.findings {

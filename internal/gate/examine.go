@@ -49,6 +49,7 @@ type Examined struct {
 	tainted       bool
 	failed        error
 	bytes         int
+	sensitivity   pii.Sensitivity
 }
 
 // Chat returns the request.
@@ -65,6 +66,9 @@ func (e *Examined) Failed() error { return e.failed }
 
 // Tainted says that an earlier turn of the task was kept on this machine.
 func (e *Examined) Tainted() bool { return e.tainted }
+
+// Sensitivity is that of all findings together.
+func (e *Examined) Sensitivity() pii.Sensitivity { return e.sensitivity }
 
 // Bytes is how much text was examined.
 func (e *Examined) Bytes() int { return e.bytes }
@@ -92,7 +96,17 @@ func (g *Gate) Examine(ctx context.Context, c *wire.Chat, t *task.Task) *Examine
 		e.scan(ctx, g.scanner, i, past)
 	}
 	e.propagate(past)
+	e.sensitivity = e.assess()
 	return e
+}
+
+// assess counts the different values of each label.
+func (e *Examined) assess() pii.Sensitivity {
+	values := pii.Values{}
+	for _, f := range e.findings {
+		values.Add(f.Label, e.chat.Leaves()[f.Leaf].Value[f.Start:f.End])
+	}
+	return pii.Assess(values.Counts())
 }
 
 // note lists the opaque content and sorts out what is withheld.
@@ -131,7 +145,7 @@ func (e *Examined) scan(ctx context.Context, s Scanner, i int, past []turn) {
 		if l.Kind == wire.Number { // a number is replaced whole
 			sp.Start, sp.End = 0, len(l.Value)
 		}
-		e.findings = append(e.findings, t.finding(i, sp, place))
+		e.findings = append(e.findings, t.finding(e.chat, i, sp, place))
 	}
 }
 
@@ -139,7 +153,15 @@ func (e *Examined) scan(ctx context.Context, s Scanner, i int, past []turn) {
 // not the value of the member around it ("password" in a schema holds "type"),
 // and the protocol's own ids are ids whatever they are called.
 func contextOf(l wire.Leaf, place wire.Place) string {
-	if l.Kind == wire.Name || place.Field == "id" {
+	if place.Field == "id" {
+		return ""
+	}
+	return Context(l)
+}
+
+// Context is the same for a leaf of any JSON document.
+func Context(l wire.Leaf) string {
+	if l.Kind == wire.Name {
 		return ""
 	}
 	switch l.Key {
@@ -186,7 +208,7 @@ func (e *Examined) propagate(past []turn) {
 		}
 		for _, sp := range known.Find(l.Value) {
 			if !covered(have, sp) {
-				f := t.finding(i, sp, place)
+				f := t.finding(e.chat, i, sp, place)
 				all, have = append(all, f), append(slices.Clone(have), f)
 			}
 		}

@@ -10,6 +10,9 @@ func (d *Decided) Record(placement, upstream, upstreamKind string) audit.Record 
 		Upstream: upstream, UpstreamKind: upstreamKind, Placement: placement,
 		Action: string(d.Action()), Rule: d.Rule(), Reason: d.Reason(),
 	}
+	if len(d.findings) > 0 {
+		r.Sensitivity = &audit.Sensitivity{Score: d.sensitivity.Score, Class: string(d.sensitivity.Class)}
+	}
 	for n, f := range d.findings {
 		rule := "undecided"
 		if d.failed == nil {

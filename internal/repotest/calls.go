@@ -31,9 +31,10 @@ func dialers() place {
 // environment lists the files that may read the environment.
 func environment() place {
 	return place{
-		"internal/config/": "the one reader of the environment",
-		"internal/seal/":   "a key may be referred to as env:VAR; whether a key store can answer shows in the environment",
-		"examples/":        "a user's program",
+		"internal/config/":          "the one reader of the environment",
+		"engine/device/devicetest/": "tests are told by the environment which device to run on",
+		"internal/seal/":            "a key may be referred to as env:VAR; whether a key store can answer shows in the environment",
+		"examples/":                 "a user's program",
 	}
 }
 

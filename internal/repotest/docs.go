@@ -48,6 +48,19 @@ func LabelTable() string {
 	return table([]string{"id", "label", "placeholder", "what it is", "identifies"}, rows)
 }
 
+// SensitivityTable is the table of docs/policy.md.
+func SensitivityTable() string {
+	var rows [][]string
+	for _, t := range pii.Terms() {
+		var labels []string
+		for _, l := range t.Labels {
+			labels = append(labels, "`"+string(l)+"`")
+		}
+		rows = append(rows, []string{t.Name, strconv.FormatFloat(t.Weight, 'g', -1, 64), strings.Join(labels, ", "), t.Source})
+	}
+	return table([]string{"term", "weight", "labels", "where the number comes from"}, rows)
+}
+
 // names are what a document must mention, and what of the code they were read
 // from.
 type names struct {
@@ -120,7 +133,44 @@ func CheckMetrics(r *Repo) []Fault {
 			}
 		}
 	}
-	return r.mentions(n)
+	return append(r.mentions(n), r.unfed()...)
+}
+
+// unfed finds methods of Metrics that nothing outside their package names: what
+// they count would stay 0 for ever.
+func (r *Repo) unfed() []Fault {
+	var out []Fault
+	for _, f := range r.Shipped() {
+		if f.Dir() != "internal/telemetry" || f.Syntax == nil {
+			continue
+		}
+		for _, d := range f.Syntax.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv == nil || !fn.Name.IsExported() || receiver(fn) != "Metrics" {
+				continue
+			}
+			used := slices.ContainsFunc(r.Shipped(), func(o *File) bool {
+				return o.Dir() != "internal/telemetry" && strings.Contains(o.Text, "."+fn.Name.Name)
+			})
+			if !used {
+				out = append(out, r.at(f, fn.Pos(), "nothing calls %s", fn.Name.Name))
+			}
+		}
+	}
+	return out
+}
+
+// receiver is the name of a method's type.
+func receiver(fn *ast.FuncDecl) string {
+	t := fn.Recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	name, _ := t.(*ast.Ident)
+	if name == nil {
+		return ""
+	}
+	return name.Name
 }
 
 // CheckCLI holds docs/cli.md against the commands, flags and exit codes of

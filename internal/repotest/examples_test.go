@@ -106,3 +106,47 @@ func TestStrictPolicy(t *testing.T) {
 		})
 	}
 }
+
+// TestOwnRecognizers runs the configuration that docs/recognizers.md shows.
+func TestOwnRecognizers(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile(filepath.Join(root, "docs", "recognizers.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), "```yaml\n")
+	shown, _, ok := strings.Cut(rest, "```\n")
+	if !ok {
+		t.Fatal("the document shows no configuration")
+	}
+	file := filepath.Join(t.TempDir(), "weir.yaml")
+	if err := os.WriteFile(file, []byte(shown), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name, text string
+		code       int
+		says       string
+	}{
+		{"named in the policy", "Badge SB-004821.", 3, "mask  STAFF_BADGE"},
+		{"not named in the policy", "Walrus: OPERATION WALRUS begins.", 4, "keep_local  PROJECT"},
+		{"a built-in label", "Her card is 7712345672.", 3, "ACCOUNT_ID"},
+		{"nothing of them", "Article SB-00482 is sold out.", 0, "allow"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), binary(t), "-c", file, "scan", "-")
+			cmd.Dir, cmd.Env, cmd.Stdin = root, clean(), strings.NewReader(row.text)
+			out, err := cmd.CombinedOutput()
+			code := 0
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+				code = exit.ExitCode()
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if code != row.code || !strings.Contains(string(out), row.says) {
+				t.Errorf("exit code %d, want %d and %q:\n%s", code, row.code, row.says, out)
+			}
+		})
+	}
+}

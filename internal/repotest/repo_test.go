@@ -90,6 +90,7 @@ func TestGeneratedTables(t *testing.T) {
 	for name, want := range map[string]string{
 		"docs/errors.md": repotest.ErrorTable(),
 		"docs/labels.md": repotest.LabelTable(),
+		"docs/policy.md": repotest.SensitivityTable(),
 	} {
 		f := repo(t).File(name)
 		if f == nil {

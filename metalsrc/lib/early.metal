@@ -7,3 +7,11 @@ inline void inputs_ready() {
   MSL_CUDA_BEGIN
 #endif
 }
+
+// Whether inputs come late: then what does not wait for them is loaded first,
+// else it is loaded after them, so that they are at hand when it arrives.
+#ifdef MSL_OVERLAP
+constant bool INPUTS_LATE = true;
+#else
+constant bool INPUTS_LATE = false;
+#endif

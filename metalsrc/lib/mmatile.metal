@@ -33,8 +33,7 @@ struct MmaTile {
   };
   // What a thread brings, and where to.
   struct Load {
-    device const bfloat *x;
-    uint xat[CA];  // its parts of X, from x
+    uint xat[CA];  // its parts of X, from x, if finding them takes long
     uint xto;
     uint blocks;   // 16 rows each that are there
     device const uint *codes;
@@ -45,11 +44,18 @@ struct MmaTile {
     uint wto;  // its first part of a row of W
   };
 
-  static inline void copy_x(thread const Load &l, threadgroup float *mem, uint stage, uint step, uint tid) {
+  template <typename Rows>
+  static inline uint x_at(thread const Rows &rows, uint i, uint tid) {
+    return Rows::at(rows, metal::min(rows.first + tid / 8u + i * (T / 8u), rows.end - 1u)) + tid % 8u * 8u;
+  }
+  template <typename Rows>
+  static inline void copy_x(thread const Load &l, thread const Rows &rows, threadgroup float *mem, uint stage, uint step, uint tid) {
 #pragma unroll
     for (uint i = 0; i < CA; i++)
-      if (tid / 8u + i * (T / 8u) < l.blocks * 16u)
-        mma_copy(mem, l.xto + stage * XSTEP + i * (T * 16u), (device const uint4 *)(l.x + (l.xat[i] + step * 64u)));
+      if (tid / 8u + i * (T / 8u) < l.blocks * 16u) {
+        const uint at = Rows::NEAR ? x_at(rows, i, tid) : l.xat[i];
+        mma_copy(mem, l.xto + stage * XSTEP + i * (T * 16u), (device const uint4 *)(rows.x + (at + step * 64u)));
+      }
   }
   static inline void copy_codes(thread const Load &l, threadgroup float *mem, uint stage, uint step) {
 #pragma unroll
@@ -102,24 +108,16 @@ struct MmaTile {
     }
   }
 
-  template <bool PAIR, typename Rows, typename Put>
-  static inline void product(
-      thread const Rows &rows, thread const Q4 &w0, thread const Q4 &w1, uint n0, uint n, uint k,
-      threadgroup float *mem, uint tid, uint sg, thread const Put &out) {
-    const uint lane = tid % 32u, gm = sg % uint(GM), gn = sg / uint(GM);
-    const uint steps = k / 64u, last = steps - 1u;
-
-    // This thread's part tid % 8 of rows tid / 8 and every T / 8 on of X, and
-    // 32 * CB codes of a row of W.
-    Load l;
-    l.x = rows.x;
+  // What thread tid brings: part tid % 8 of rows tid / 8 and every T / 8 on of X, and
+  // 32 * CB codes of a row of W.
+  template <bool PAIR, typename Rows>
+  static inline void begin(thread Load &l, thread const Rows &rows, thread const Q4 &w0, thread const Q4 &w1, uint n0, uint n, uint k, uint tid) {
     l.blocks = (metal::min(rows.end - rows.first, uint(BM)) + 15u) / 16u;
 #pragma unroll
     for (uint i = 0; i < CA; i++)
-      l.xat[i] = Rows::at(rows, metal::min(rows.first + tid / 8u + i * (T / 8u), rows.end - 1u)) + tid % 8u * 8u;
+      if (!Rows::NEAR) l.xat[i] = x_at(rows, i, tid);
     l.xto = tid / 8u * 128u + (((tid % 8u) ^ (tid / 8u % 8u)) << 4u);
-    const uint brow = tid * CB / 2u;
-    const uint part = tid * CB % 2u * 4u;
+    const uint brow = tid * CB / 2u, part = tid * CB % 2u * 4u;
     l.wto = WAT + brow * 128u + ((part ^ (brow % 8u)) << 4u);
     l.cto = CAT + tid * (CB * 16u);
     const uint row = metal::min(n0 + Side<PAIR>::row(brow), n - 1u);
@@ -128,8 +126,49 @@ struct MmaTile {
     l.cat = row * (k / 8u) + part;
     l.scales = (device const ushort *)(up ? w1.scales : w0.scales);
     l.biases = (device const ushort *)(up ? w1.biases : w0.biases);
-    l.sat = row * steps;
-    // Where its fragments are, and how many blocks of 16 rows it has.
+    l.sat = row * (k / 64u);
+  }
+
+  // Starts the copies of the first steps and makes the first tile of W. Returns
+  // scale and bias of the second step.
+  template <typename Rows>
+  static inline uint first(thread const Load &l, thread const Rows &rows, threadgroup float *mem, uint steps, uint tid) {
+    copy_codes(l, mem, 0u, 0u);
+    mma_commit();
+    for (uint g = 0; g + 1u < uint(STAGES); g++) {
+      if (g < steps) copy_x(l, rows, mem, g, g, tid);
+      if (g + 1u < steps) copy_codes(l, mem, g + 1u, g + 1u);
+      mma_commit();
+    }
+    const uint sb = scale_of(l, 0u);
+    uint4 q[CB];
+    mma_wait<STAGES - 1>();
+    codes_of(l, q, mem, 0u);
+#pragma unroll
+    for (uint i = 0; i < 4u; i++) unpack(q, sb, mem, l.wto, i);
+    return scale_of(l, metal::min(1u, steps - 1u));
+  }
+
+  // Starts the copies that step g leaves room for, and returns the next stage.
+  template <typename Rows>
+  static inline uint ahead(
+      thread const Load &l, thread const Rows &rows, threadgroup float *mem, uint stage, uint g, uint steps, uint tid) {
+    const uint before = stage == 0u ? uint(STAGES - 1) : stage - 1u;
+    if (g + uint(STAGES - 1) < steps) copy_x(l, rows, mem, before, g + uint(STAGES - 1), tid);
+    if (g + uint(STAGES) < steps) copy_codes(l, mem, stage, g + uint(STAGES));
+    mma_commit();
+    return stage + 1u == uint(STAGES) ? 0u : stage + 1u;
+  }
+
+  template <bool PAIR, typename Rows, typename Put>
+  static inline void product(
+      thread const Rows &rows, thread const Q4 &w0, thread const Q4 &w1, uint n0, uint n, uint k,
+      threadgroup float *mem, uint tid, uint sg, thread const Put &out) {
+    const uint lane = tid % 32u, gm = sg % uint(GM), gn = sg / uint(GM);
+    const uint steps = k / 64u, last = steps - 1u;
+    Load l;
+    begin<PAIR>(l, rows, w0, w1, n0, n, k, tid);
+    // Where the simdgroup's fragments are, and how many blocks of 16 rows it has.
     const uint fa = (gm * 16u + lane % 16u) * 128u + (((lane / 16u) ^ (lane % 8u)) << 4u);
     const uint fb = WAT + (gn * (NI * 8u) + lane % 8u + lane / 16u * 8u) * 128u + (((lane / 8u % 2u) ^ (lane % 8u)) << 4u);
     const uint mine = (l.blocks + uint(GM) - 1u - gm) / uint(GM);
@@ -139,32 +178,15 @@ struct MmaTile {
     for (uint i = 0; i < MI; i++)
 #pragma unroll
       for (uint j = 0; j < NI; j++) acc.c[i][j] = float4(0.0f);
-
-    // The first codes, and a batch for each stage but one.
-    copy_codes(l, mem, 0u, 0u);
-    mma_commit();
-    for (uint g = 0; g + 1u < uint(STAGES); g++) {
-      if (g < steps) copy_x(l, mem, g, g, tid);
-      if (g + 1u < steps) copy_codes(l, mem, g + 1u, g + 1u);
-      mma_commit();
-    }
-    uint sb = scale_of(l, 0u);
+    uint sb = first(l, rows, mem, steps, tid);
     uint4 q[CB];
-    mma_wait<STAGES - 1>();
-    codes_of(l, q, mem, 0u);
-#pragma unroll
-    for (uint i = 0; i < 4u; i++) unpack(q, sb, mem, l.wto, i);
-    sb = scale_of(l, metal::min(1u, last));
+    codes_of(l, q, mem, 0u);  // something, if there is no second step
 
     uint stage = 0u;  // the batch's that is multiplied
     for (uint g = 0; g < steps; g++) {
       mma_wait<STAGES - 2>();
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      const uint next = stage + 1u == uint(STAGES) ? 0u : stage + 1u;
-      const uint ahead = stage == 0u ? uint(STAGES - 1) : stage - 1u;
-      if (g + uint(STAGES - 1) < steps) copy_x(l, mem, ahead, g + uint(STAGES - 1), tid);
-      if (g + uint(STAGES) < steps) copy_codes(l, mem, stage, g + uint(STAGES));
-      mma_commit();
+      const uint next = ahead(l, rows, mem, stage, g, steps, tid);
       const uint later = scale_of(l, metal::min(g + 2u, last));
       if (g < last) codes_of(l, q, mem, next);
       const uint here = g % 2u * WSTEP;

@@ -39,12 +39,13 @@ inline uint4 q4_unpack(uint w, float s, float b) {
 
 // ---- rows of X ---------------------------------------------------------------
 // first and end are rows of C; at() is where row r of C begins in x, for r below
-// end.
+// end. NEAR: it costs little to ask again.
 struct DenseRows {
   device const bfloat *x;
   uint stride;
   uint first;
   uint end;
+  static constexpr constant bool NEAR = true;
   static inline uint at(thread const DenseRows &s, uint r) { return r * s.stride; }
 };
 // Row r belongs to choice slots[r], and choice c to row c / per of x.
@@ -55,6 +56,7 @@ struct SlotRows {
   uint end;
   device const uint *slots;
   uint per;
+  static constexpr constant bool NEAR = false;
   static inline uint at(thread const SlotRows &s, uint r) { return s.slots[r] / s.per * s.stride; }
 };
 

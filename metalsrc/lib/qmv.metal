@@ -121,16 +121,14 @@ inline void strip_run(
     threadgroup const float4 *xs, threadgroup const float2 *sums, uint nb, uint first, uint stride) {
 #pragma unroll
   for (int r = 0; r < R; r++) y[r] = 0.0f;
-  const uint passes = (nb + stride - 1u) / stride;
-  uint block = first;
-  for (uint i = 0; i < passes; i += 2u) {
+  for (uint base = 0; base < nb; base += 2u * stride) {
+    const uint block = first + base;
     strip_dot<R>(y, p, xs, sums, nb, block);
-    if (i + 2u < passes) strip_load<R, NM>(p, q0, q1, row, nb, block + 2u * stride);
-    if (i + 1u < passes) {
+    if (base + 2u * stride < nb) strip_load<R, NM>(p, q0, q1, row, nb, block + 2u * stride);
+    if (base + stride < nb) {
       strip_dot<R>(y, q, xs, sums, nb, block + stride);
-      if (i + 3u < passes) strip_load<R, NM>(q, q0, q1, row, nb, block + 3u * stride);
+      if (base + 3u * stride < nb) strip_load<R, NM>(q, q0, q1, row, nb, block + 3u * stride);
     }
-    block += 2u * stride;
   }
 }
 
@@ -162,12 +160,50 @@ inline void stage(threadgroup float4 *xs, threadgroup float2 *sums, uint nb, uin
   if ((i & 7u) == 0u) sums[i >> 3] = float2(even + odd, even * 16.0f + odd);
 }
 
-// Stages h*gain by threads 0..n of the threadgroup and returns this
-// simdgroup's part of the sum of h squared.
+// The first float4s of a vector that a thread stages, asked for early and all at
+// once: numbers tid, tid+n, ... of nb*8, zero past the end.
+template <int N>
+struct Fetched {
+  float4 x[N];
+};
+template <int N>
+inline void fetch(thread Fetched<N> &f, device const float *x, uint nb, uint tid, uint n) {
+#pragma unroll
+  for (uint i = 0; i < N; i++) {
+    f.x[i] = float4(0.0f);
+    if (i * n + tid < nb * 8u) f.x[i] = ((device const float4 *)x)[i * n + tid];
+  }
+}
+// A norm's gains for them.
+template <int N>
+struct Gains {
+  uint2 g[N];
+};
+template <int N>
+inline void fetch_gains(thread Gains<N> &f, device const bfloat *gain, uint nb, uint tid, uint n) {
+#pragma unroll
+  for (uint i = 0; i < N; i++) {
+    f.g[i] = uint2(0u, 0u);
+    if (i * n + tid < nb * 8u) f.g[i] = ((device const uint2 *)gain)[i * n + tid];
+  }
+}
+
+// Stages h*gain by threads 0..n of the threadgroup, the first N float4s of each
+// fetched, and returns this simdgroup's part of the sum of h squared.
+template <int N>
 inline float stage_normed(
-    threadgroup float4 *xs, threadgroup float2 *sums, uint nb, device const float *h, device const bfloat *gain, uint tid, uint n) {
+    threadgroup float4 *xs, threadgroup float2 *sums, uint nb, thread const Fetched<N> &f, thread const Gains<N> &g,
+    device const float *h, device const bfloat *gain, uint tid, uint n) {
   float square = 0.0f;
-  for (uint base = 0; base < nb * 8u; base += n) {
+#pragma unroll
+  for (uint i = 0; i < N; i++) {
+    if (i * n < nb * 8u) {
+      const float4 v = f.x[i];
+      square += dot(v, v);
+      stage(xs, sums, nb, i * n + tid, v * bf_four(g.g[i]));
+    }
+  }
+  for (uint base = (uint)N * n; base < nb * 8u; base += n) {
     const uint i = base + tid;
     float4 v = float4(0.0f);
     if (i < nb * 8u) {
@@ -181,8 +217,13 @@ inline float stage_normed(
 }
 
 // Stages x as it is.
-inline void stage_plain(threadgroup float4 *xs, threadgroup float2 *sums, uint nb, device const float *x, uint tid, uint n) {
-  for (uint base = 0; base < nb * 8u; base += n) {
+template <int N>
+inline void stage_plain(
+    threadgroup float4 *xs, threadgroup float2 *sums, uint nb, thread const Fetched<N> &f, device const float *x, uint tid, uint n) {
+#pragma unroll
+  for (uint i = 0; i < N; i++)
+    if (i * n < nb * 8u) stage(xs, sums, nb, i * n + tid, f.x[i]);
+  for (uint base = (uint)N * n; base < nb * 8u; base += n) {
     const uint i = base + tid;
     float4 v = float4(0.0f);
     if (i < nb * 8u) v = ((device const float4 *)x)[i];

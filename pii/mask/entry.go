@@ -32,6 +32,13 @@ type Entry struct {
 	Style Style
 }
 
+// Placeholder says that the token stands out, whatever style was asked for: a
+// value without a surrogate of its kind gets a placeholder.
+func (e Entry) Placeholder() bool {
+	_, _, ok := splitPlaceholder([]key{{name: pii.Stem(e.Label)}}, e.Token)
+	return ok
+}
+
 // LogValue hides the value, and the token too: a surrogate can look private.
 func (e Entry) LogValue() slog.Value { return slog.StringValue(e.summary()) }
 

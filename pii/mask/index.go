@@ -19,6 +19,7 @@ func (r *Restorer) extend(entries []Entry) *Restorer {
 	var literal []key
 	for i := next.n; i < len(entries); i++ {
 		e := &entries[i]
+		next.known = withStem(next.known, e.Label)
 		if stem, code, ok := splitPlaceholder(next.known, e.Token); ok {
 			codes[stem] = append(codes[stem], key{name: code, entry: e})
 		} else {
@@ -121,7 +122,19 @@ func (p *pairs) set(a, b byte) { p[uint(a)<<2|uint(b)>>6] |= 1 << (b & 63) }
 
 func (p *pairs) has(a, b byte) bool { return p[uint(a)<<2|uint(b)>>6]>>(b&63)&1 != 0 }
 
-// knownStems returns the stems of all labels, the user's own ones included.
+// withStem returns stems, which it leaves as they are, with that of a label that
+// is not built in.
+func withStem(stems []key, label pii.Label) []key {
+	stem := pii.Stem(label)
+	i, found := slices.BinarySearchFunc(stems, stem, func(k key, s string) int { return strings.Compare(k.name, s) })
+	if found {
+		return stems
+	}
+	return slices.Insert(slices.Clone(stems), i, key{name: stem})
+}
+
+// knownStems returns the stems of all built-in labels, and that of labels which
+// give none.
 func knownStems() []key {
 	user, _ := pii.Lookup("")
 	stems := []key{{name: user.Stem}}

@@ -87,7 +87,7 @@ type stemEnd struct {
 // of an identifier; mangled it must be a word of its own. Behind an upper-case
 // letter it would be the end of some longer token, and match does not ask.
 func (r *Restorer) placeholder(c *cursor, start int, prev rune) match {
-	var ends [4]stemEnd // no more than two stems begin alike
+	var ends [4]stemEnd // hardly more than two stems begin alike; the longest count
 	n, exact := 0, true
 	issued, known := r.issued, r.known
 	for depth, pos := 0, start; ; depth++ {
@@ -103,14 +103,22 @@ func (r *Restorer) placeholder(c *cursor, start int, prev rune) match {
 			break
 		}
 		issued, known = narrow(issued, depth, byte(u)), narrow(known, depth, byte(u))
-		if pos = next; n < len(ends) {
-			if len(issued) > 0 && len(issued[0].name) == depth+1 {
-				ends[n] = stemEnd{issued[0], pos, exact}
-				n++
-			} else if len(known) > 0 && len(known[0].name) == depth+1 {
-				ends[n] = stemEnd{known[0], pos, exact}
-				n++
+		pos = next
+		stem, whole := key{}, true
+		switch {
+		case len(issued) > 0 && len(issued[0].name) == depth+1:
+			stem = issued[0]
+		case len(known) > 0 && len(known[0].name) == depth+1:
+			stem = known[0]
+		default:
+			whole = false
+		}
+		if whole {
+			if n == len(ends) {
+				n = copy(ends[:], ends[1:])
 			}
+			ends[n] = stemEnd{stem, pos, exact}
+			n++
 		}
 		if len(issued)+len(known) == 0 {
 			break

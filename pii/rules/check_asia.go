@@ -22,6 +22,7 @@ func asiaPacific() map[string]check {
 		"jp_mynumber": digitsCheck(12, jpMyNumber),
 		"kr_brn":      digitsCheck(10, krBRN),
 		"kr_rrn":      digitsCheck(13, krRRN),
+		"kr_rrn_date": digitsCheck(13, func(s string) bool { return ymd(s) && s[6] >= '1' && s[6] <= '4' }),
 		"my_nric":     digitsCheck(12, myNRIC),
 		"nz_ird":      nzIRD,
 		"sg_nric":     shaped("addddddda", sgNRIC),

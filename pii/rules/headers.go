@@ -121,5 +121,14 @@ func (s *Set) jwt(t *text, start int, out *findings) {
 	if err != nil || !jsontext.Value(head).IsValid() || !strings.Contains(string(head), `"alg"`) && !strings.Contains(string(head), `"typ"`) {
 		return
 	}
+	// The claims of a signed token are JSON, unless they are packed.
+	if claims, _, ok := strings.Cut(t.s[firstDot+1:end], "."); dots == 2 && ok && !strings.Contains(string(head), `"zip"`) && !strings.Contains(string(head), `"b64"`) {
+		if raw, err := base64.RawURLEncoding.DecodeString(claims); err == nil && !strings.HasPrefix(strings.TrimSpace(string(raw)), "{") {
+			return
+		}
+	}
+	if specimen(t.s[start:end]) {
+		return
+	}
 	out.add(t, start, end, s.own["jwt"], 0.99, pii.RankChecksum)
 }

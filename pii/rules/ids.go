@@ -29,6 +29,7 @@ type idRule struct {
 	score  float64
 	rank   pii.Rank
 	needs  classSet // words of which one must stand near
+	unless classSet // words that must not stand nearer
 	forms  []string // layouts allowed near such a word; any if empty
 	alone  []string // layouts that need no such word
 	upper  bool     // no small letters
@@ -48,18 +49,19 @@ type fixedByte struct {
 // characters stand for themselves, and {n} repeats. A layout describes groups
 // and separators, as 3-2-4; _ stands for any of space, dash and dot.
 type idSource struct {
-	ID    string   `yaml:"id"`
-	Label string   `yaml:"label"`
-	Text  string   `yaml:"text"`
-	Masks []string `yaml:"masks"`
-	Check string   `yaml:"check"`
-	Needs []string `yaml:"needs"`
-	Forms []string `yaml:"forms"`
-	Alone []string `yaml:"alone"`
-	Upper bool     `yaml:"upper"`
-	Score float64  `yaml:"score"`
-	Yes   []string `yaml:"finds"`
-	No    []string `yaml:"spares"`
+	ID     string   `yaml:"id"`
+	Label  string   `yaml:"label"`
+	Text   string   `yaml:"text"`
+	Masks  []string `yaml:"masks"`
+	Check  string   `yaml:"check"`
+	Needs  []string `yaml:"needs"`
+	Unless []string `yaml:"unless"`
+	Forms  []string `yaml:"forms"`
+	Alone  []string `yaml:"alone"`
+	Upper  bool     `yaml:"upper"`
+	Score  float64  `yaml:"score"`
+	Yes    []string `yaml:"finds"`
+	No     []string `yaml:"spares"`
 }
 
 // idIndex holds the rules by the length of the compact value.
@@ -69,6 +71,10 @@ type idIndex struct {
 
 func (x *idIndex) add(src idSource, info *ruleInfo, v *vocab, all map[string]check) error {
 	needs, err := v.set(src.Needs)
+	if err != nil {
+		return fmt.Errorf("rule %s: %w", src.ID, err)
+	}
+	unless, err := v.set(src.Unless)
 	if err != nil {
 		return fmt.Errorf("rule %s: %w", src.ID, err)
 	}
@@ -82,7 +88,7 @@ func (x *idIndex) add(src idSource, info *ruleInfo, v *vocab, all map[string]che
 	}
 	for _, mask := range src.Masks {
 		r := &idRule{
-			info: info, check: c, score: src.Score, rank: rank, needs: needs,
+			info: info, check: c, score: src.Score, rank: rank, needs: needs, unless: unless,
 			forms: src.Forms, alone: src.Alone, upper: src.Upper,
 		}
 		n, err := r.compile(mask)
@@ -291,6 +297,9 @@ func (s *Set) tryID(t *text, c *candidate, out *findings) {
 			l = c.layout(layout[:0])
 		}
 		if !(named && allowed(r.forms, l) || len(r.alone) > 0 && allowed(r.alone, l)) {
+			continue
+		}
+		if near.meets(r.unless) && t.distance(c.start, c.end, r.unless) < t.distance(c.start, c.end, r.needs) {
 			continue
 		}
 		if r.check != nil && !r.check(string(value)) || r.upper && strings.ContainsFunc(t.s[c.start:c.end], unicode.IsLower) {

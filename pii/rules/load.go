@@ -15,7 +15,7 @@ var data embed.FS
 
 // classes are those that the code itself asks for; the data names the others.
 type classes struct {
-	vendor, password, apikey, token, username, phone, notphone                               class
+	vendor, password, apikey, token, oauth, username, phone, notphone                        class
 	dob, event, age, coords, wallet, network, address, street, lead, germanLead, pobox, unit class
 	title, personKey, personCue, orgForm, orgNoun, orgCue, live                              class
 	people, health, ethnicity, belief, gender, criminal                                      class
@@ -171,7 +171,7 @@ func (s *Set) register(r *ruleInfo) error {
 
 func (s *Set) nameClasses() error {
 	for name, at := range map[string]*class{
-		"vendor": &s.c.vendor, "password": &s.c.password, "apikey": &s.c.apikey, "token": &s.c.token, "username": &s.c.username,
+		"vendor": &s.c.vendor, "password": &s.c.password, "apikey": &s.c.apikey, "token": &s.c.token, "oauth": &s.c.oauth, "username": &s.c.username,
 		"phone": &s.c.phone, "notphone": &s.c.notphone, "dob": &s.c.dob, "event": &s.c.event, "age": &s.c.age, "coords": &s.c.coords, "wallet": &s.c.wallet, "network": &s.c.network,
 		"address": &s.c.address, "street": &s.c.street, "lead": &s.c.lead, "german_lead": &s.c.germanLead, "pobox": &s.c.pobox, "unit": &s.c.unit,
 		"title": &s.c.title, "person_key": &s.c.personKey, "person_cue": &s.c.personCue, "org_form": &s.c.orgForm,

@@ -28,6 +28,9 @@ func legalForm(v string) bool {
 	if byteClass[v[0]] != byteUpper && !oneOf("e.V. s.r.o. d.o.o. mbH", v) {
 		return false
 	}
+	if strings.ContainsAny(v, " -_/'") {
+		return false // letters that only stand side by side
+	}
 	return len(v) > 3 || oneOf("Ltd LTD LLC Inc INC PLC LLP GmbH AG KG BV NV SAS SRL Oy OY AB ApS AS SA S.A Co B.V N.V S.p.A Pty Pte OHG UG SpA Srl S.L SL Lda", v)
 }
 
@@ -41,11 +44,31 @@ func (s *Set) firm(t *text, h hit, out *findings) {
 	if h.end-h.start <= 2 && i-first < 2 && !oneOf("AG KG", t.s[h.start:h.end]) {
 		return
 	}
+	form := t.s[h.start:h.end]
+	if len(form) == 2 && i-first > 2 && allCapitals(t, first, i) && !oneOf("AG KG", form) {
+		return // a word of a text in capitals
+	}
 	end := int(h.end)
-	if end < len(t.s) && t.s[end] == '.' && (end+1 == len(t.s) || t.s[end+1] == ' ' && end+2 < len(t.s) && byteClass[t.s[end+2]] != byteUpper || t.s[end+1] == ',') {
+	if end < len(t.s) && t.s[end] == '.' && shortened(form) {
 		end++
 	}
 	out.add(t, int(t.words[first].start), end, s.own["organization"], 0.75, pii.RankContext)
+}
+
+// shortened reports a legal form that is written with a dot at its end, which is
+// its own also where a sentence ends with it.
+func shortened(form string) bool {
+	return strings.Contains(form, ".") || oneOf("Inc INC Ltd LTD Corp Co Pty Pte", form)
+}
+
+// allCapitals reports that no word of [from,to) has a small letter.
+func allCapitals(t *text, from, to int) bool {
+	for _, w := range t.words[from:to] {
+		if w.is(hasLower) {
+			return false
+		}
+	}
+	return true
 }
 
 // capitalsBefore returns the first of the capitalised words that end before

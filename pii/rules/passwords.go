@@ -15,6 +15,8 @@ func (s *Set) passwords(t *text, out *findings) {
 		switch {
 		case h.set.has(s.c.password):
 			s.password(t, h, out)
+		case h.set.has(s.c.oauth):
+			s.namedSecret(t, h, "token-named", 2.75, out)
 		case h.set.has(s.c.apikey):
 			s.namedSecret(t, h, "secret-named", 2.75, out)
 		case h.set.has(s.c.token):
@@ -42,6 +44,9 @@ func (s *Set) password(t *text, h hit, out *findings) {
 			}
 		}
 	}
+	if option(t.s, h) && l.words == 0 {
+		l.strong = true // an option of a command: --password X
+	}
 	if !l.strong && !l.is {
 		return
 	}
@@ -50,6 +55,9 @@ func (s *Set) password(t *text, h hit, out *findings) {
 		return
 	}
 	start, end, quoted := secretExtent(t, l)
+	if h.start > uint32(t.key) && afterAccount(t.s[max(t.key, int(h.start)-maxAccount):h.start]) {
+		start += accountOf(t.s[start:end]) // ID/PW: kim/hunter2
+	}
 	v := t.s[start:end]
 	if len(v) < 3 || len(v) > 1024 || pii.Never(v) || s.notSecret(t, l, v, end, quoted) {
 		return
@@ -124,50 +132,6 @@ func numericName(name string) bool {
 // shortName reports names that mean other things as well: a test that passed,
 // a working directory.
 func shortName(name string) bool { return oneOf("pass pw pwd clave psk", lowerASCII(name)) }
-
-// secretExtent returns where a named secret begins and ends.
-func secretExtent(t *text, l link) (start, end int, quoted bool) {
-	if l.quote != 0 {
-		if end, ok := closing(t.s, l.at, l.quote); ok {
-			return l.at, end, true
-		}
-	}
-	if l.at == t.key && t.key > 0 && len(t.s)-t.key < 400 && !strings.ContainsAny(t.s[l.at:], " \n") {
-		return l.at, len(t.s), true // the member's whole value
-	}
-	end = t.token(l.at)
-	for end > l.at && strings.IndexByte(".,:", t.s[end-1]) >= 0 {
-		end--
-	}
-	return l.at, end, false
-}
-
-// wordRun returns the length of a run of 12 to 24 small words at i, as a
-// recovery phrase is written.
-func wordRun(s string, i int) int {
-	start, last, words := i, i, 0
-	for i < len(s) && words < 24 {
-		begin := i
-		for i < len(s) && byteClass[s[i]] == byteLower {
-			i++
-		}
-		if n := i - begin; n < 3 || n > 8 {
-			break
-		}
-		words++
-		last = i
-		if i >= len(s) || s[i] != ' ' && s[i] != ',' {
-			break
-		}
-		for i < len(s) && (s[i] == ' ' || s[i] == ',') {
-			i++
-		}
-	}
-	if words < 12 {
-		return 0
-	}
-	return last - start
-}
 
 // notSecret reports values that are code or words about secrets.
 func (s *Set) notSecret(t *text, l link, v string, end int, quoted bool) bool {
@@ -297,10 +261,39 @@ func (s *Set) namedSecret(t *text, h hit, rule string, least float64, out *findi
 	if strings.Contains(v, "://") || strings.HasPrefix(v, "0x") && len(v) <= 18 || !quoted && assignedTo(t.s[end:]) || strings.HasPrefix(v, "/") || strings.HasPrefix(v, "-/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "process.env") || !quoted && plainName(v) {
 		return
 	}
+	if identifies(t.s[h.start:h.end]) && plainID(v) {
+		return
+	}
 	if s.harmless(v, weak) || entropy(v) < least-0.5*float64(b2i(!weak)) {
 		return
 	}
-	out.add(t, start, end, s.own[rule], 0.82, pii.RankContext)
+	score := 0.82
+	if rule == "token-named" && h.set.has(s.c.oauth) {
+		score = 0.84 // its name says more than the "token" or "secret" within
+	}
+	out.add(t, start, end, s.own[rule], score, pii.RankContext)
+}
+
+// identifies reports names of what is told apart by an id as often as it is
+// opened by a secret.
+func identifies(name string) bool {
+	low := lowerASCII(name)
+	return strings.Contains(low, "session") || low == "sid"
+}
+
+// plainID reports an id that everybody may know: a ULID, a UUID, also behind a
+// word that says of what, as sess_.
+func plainID(v string) bool {
+	if i := strings.LastIndexAny(v, "_-."); i >= 2 && i <= 12 && plainName(v[:i]) && strings.ToLower(v[:i]) == v[:i] {
+		v = v[i+1:]
+	}
+	switch len(v) {
+	case 26: // 48 bits of time and 80 of chance, in Crockford's alphabet
+		return v[0] >= '0' && v[0] <= '7' && strings.Trim(strings.ToUpper(v), "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == "" && strings.ContainsAny(v, "0123456789")
+	case 36:
+		return strings.Count(v, "-") == 4 && isHexText(strings.ReplaceAll(v, "-", ""))
+	}
+	return false
 }
 
 // option reports an option of a command, as in "--token X".
@@ -401,51 +394,4 @@ func isHexText(v string) bool {
 		}
 	}
 	return true
-}
-
-// username finds an account name, and the password that often follows it as in
-// "login is kim.r / hunter2".
-func (s *Set) username(t *text, h hit, out *findings) {
-	l, ok := follow(t.s, int(h.end), false)
-	if !ok || l.at < t.key || !l.strong && !l.is {
-		return
-	}
-	end := l.at
-	if end == len(t.s) || t.s[end] != '@' && byteClass[t.s[end]] == byteOther {
-		return
-	}
-	for end < len(t.s) && (byteClass[t.s[end]] != byteOther && byteClass[t.s[end]] != byteWide || strings.IndexByte("@_.-", t.s[end]) >= 0) {
-		end++
-	}
-	end = trimEnd(t.s, l.at, end)
-	v := t.s[l.at:end]
-	if len(v) < 3 || len(v) > 40 || pii.Never(v) || strings.Contains(v[1:], "@") || end < len(t.s) && (t.s[end] == '(' || t.s[end] == '[') || digitsOnly(v) {
-		return
-	}
-	if strings.HasPrefix(v, "0x") || assignedTo(t.s[end:]) {
-		return
-	}
-	low := strings.ToLower(strings.TrimPrefix(v, "@"))
-	marked := v[0] == '@' || strings.ContainsAny(v, "0123456789_-.")
-	if oneOf("root admin administrator user username guest test system public postgres mysql ubuntu nginx www-data nobody login you your the this that not required string str self.user req.user request.user", low) {
-		return
-	}
-	whole := l.at == t.key && t.key > 0 && end == len(t.s) || l.quote != 0
-	if !marked && !l.strong {
-		return
-	}
-	if !marked && !whole && (s.vocab.words[low].list&(listCommon|listPlace) != 0 || byteClass[v[0]] == byteUpper || end < len(t.s) && t.s[end] == ' ') {
-		return
-	}
-	if strings.Contains(low, ".") && (strings.HasSuffix(low, ".py") || strings.HasSuffix(low, ".js") || strings.HasSuffix(low, ".com") || !strings.ContainsAny(low, "0123456789") && end < len(t.s) && t.s[end] == ')') {
-		return
-	}
-	out.add(t, l.at, end, s.own["username"], 0.75, pii.RankContext)
-	if rest := t.s[end:]; strings.HasPrefix(rest, " / ") || strings.HasPrefix(rest, "/") {
-		start := end + len(rest) - len(strings.TrimLeft(rest, " /"))
-		stop := trimEnd(t.s, start, t.token(start))
-		if v := t.s[start:stop]; s.looksSecret(v) && !pii.Never(v) {
-			out.add(t, start, stop, s.own["password"], 0.8, pii.RankContext)
-		}
-	}
 }

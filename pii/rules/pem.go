@@ -150,9 +150,35 @@ func (s *Set) webKeys(t *text, out *findings) {
 			continue
 		}
 		object := t.s[start : at+n+1]
-		if strings.Contains(object, `"d"`) || strings.Contains(object, `"k"`) && strings.Contains(object, `"oct"`) {
-			out.add(t, start, at+n+1, s.own["jwk"], 0.97, pii.RankChecksum)
+		found := false
+		for _, name := range [...]string{`"d"`, `"p"`, `"q"`, `"dp"`, `"dq"`, `"qi"`, `"k"`} {
+			if name == `"k"` && !strings.Contains(object, `"oct"`) {
+				continue
+			}
+			if lo, hi, ok := memberText(object, name); ok {
+				out.add(t, start+lo, start+hi, s.own["jwk"], 0.97, pii.RankChecksum)
+				found = true
+			}
+		}
+		if found {
 			from = at + n + 1
 		}
 	}
+}
+
+// memberText returns where the text of a member of a JSON object lies.
+func memberText(object, name string) (start, end int, ok bool) {
+	i := strings.Index(object, name)
+	if i < 0 {
+		return 0, 0, false
+	}
+	i += len(name)
+	for i < len(object) && (object[i] == ' ' || object[i] == ':' || object[i] == '\n' || object[i] == '\t') {
+		i++
+	}
+	if i >= len(object) || object[i] != '"' {
+		return 0, 0, false
+	}
+	n := strings.IndexByte(object[i+1:], '"')
+	return i + 1, i + 1 + n, n >= 16
 }

@@ -75,6 +75,9 @@ func titleCase(t *text, h hit) bool {
 		return false
 	}
 	v := t.s[h.start:h.end]
+	if v == "MS" {
+		return false // an illness, a ship, a degree
+	}
 	return byteClass[v[0]] == byteUpper || len(v) > 3 && v != "miss" && v != "judge" && v != "pastor" && v != "nurse" && v != "officer"
 }
 

@@ -160,6 +160,9 @@ func (s *Set) isPhone(t *text, n *number) bool {
 		n.start += strings.IndexAny(t.s[n.start:n.end], "0123456789")
 	}
 	layout := string(n.layout[:n.ln])
+	if layout == "6-7" && ymd(digits) {
+		return false // a Korean registration number
+	}
 	near := t.context(n.start, n.end, 40, 12)
 	named := near.has(s.c.phone)
 	if named && near.has(s.c.notphone) && !nearer(t, n.start, n.end, s.c.phone, s.c.notphone) {

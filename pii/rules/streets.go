@@ -30,7 +30,7 @@ func newStreetPatterns() streetPatterns {
 		words:    &pattern{source: `^(?:Flat|Apt|Apartment|Unit|Suite|House|Plot|Door)\.? (?:No\.? ?)?\w{1,5},? (?:[A-Z][\p{L}'.-]* ){1,3}(?:Nagar|Marg|Road|Rd|Street|St|Lane|Colony|Layout|Park)\b` + tail},
 		compound: &pattern{source: `^(?:\p{Lu}[\p{L}.-]+[ -]){0,2}\p{Lu}[\p{L}-]*(?:straße|strasse|str\.|weg|platz|allee|gasse|ring|damm|ufer|straat|laan|plein|gracht|kade|singel|dijk|gatan|vägen|gränd|vej|gade|veien|gata|katu|tie|steig|chaussee) \d{1,4} ?(?:[a-zA-Z]\b)?(?:[-/]\d{1,4})?(?:(?:,| -)? ?(?:\d{4} ?[A-Z]{2}|[A-Z]{1,2}-\d{4,5}|\d{3} ?\d{2}|\d{4,5}) ` + cityPart + `)?`},
 		german:   &pattern{source: `^(?:Am|An der|Auf der|Im|Zur|Zum|In der) \p{Lu}[\p{L}-]+ \d{1,4} ?(?:[a-z]\b)?,? (?:D-)?\d{5} ` + cityPart},
-		typed:    &pattern{source: `^(?:(?:\d{1,4}(?: ?(?:bis|ter|[a-zA-Z]))?),? )?(?:\b(?i:c/) ?|\b(?i:rue|avenue|boulevard|bd|chemin|allée|impasse|quai|place|route|calle|avenida|avda|av|paseo|plaza|carrer|via|viale|v\.le|piazza|p\.za|corso|vicolo|largo|rua|travessa|praça|estrada|ul|ulica|aleja)\.? |\b(?i:al|os|pl)\. |οδός )(?:(?:de la|de l'|des|du|de los|de las|della|dello|dei|degli|delle|del|de|di|da|do|dos|das|d'|den|dem|der|św\.) ?)?(?:\p{Lu}[\p{L}'’.-]*|[IVX]+)(?: (?:\p{Lu}[\p{L}'’.-]*|de|del|la|y|e|di|da|do|dos|i|et|\d{1,2}))*(?:,? ?(?:n[º°o]\.? ?|nr\.? ?)?\d{1,4} ?(?:/\d{1,4}|bis\b|[a-zA-Z]\b)?)?(?:,? (?:\d{1,2}[º°ªo]? ?[A-Z]?|piso \d+|m\. ?\d+|lok\. ?\w+)\b)?(?:,? (?:\d{2}-\d{3}|\d{4}-\d{3}|\d{5}|\d{4}) ` + cityPart + `)?`},
+		typed:    &pattern{source: `^(?:(?:\d{1,4}(?: ?(?:bis|ter|[a-zA-Z]))?),? )?(?:\b(?i:c/) ?|\b(?i:rue|avenue|boulevard|bd|chemin|allée|impasse|quai|place|route|calle|avenida|avda|av|paseo|plaza|carrer|via|viale|v\.le|piazza|p\.za|corso|vicolo|largo|rua|travessa|praça|estrada|ul|ulica|aleja)\.? |\b(?i:al|os|pl)\. |οδός )(?:(?:de la|de l'|des|du|de los|de las|della|dello|dei|degli|delle|del|de|di|da|do|dos|das|d'|den|dem|der|św\.) ?)?(?:\p{Lu}[\p{L}'’.-]*|[IVX]+)(?: (?:\p{Lu}[\p{L}'’.-]*|de|del|la|y|e|di|da|do|dos|i|et|\d{1,2}))*(?:,? ?(?:n[º°o]\.? ?|nr\.? ?)?\d{1,4}(?: ?(?:/\d{1,4}|bis\b|[a-zA-Z]\b)|\b))?(?:,? (?:\d{1,2}[º°ªo]? ?[A-Z]?|piso \d+|m\. ?\d+|lok\. ?\w+)\b)?(?:,? (?:\d{2}-\d{3}|\d{4}-\d{3}|\d{5}|\d{4}) ` + cityPart + `)?`},
 		box:      &pattern{source: `^(?i:P\.? ?O\.? ?Box|Postfach|Apartado|Boîte postale|Casella postale|Postbus) \d{1,6}(?:,? ` + cityPart + `)?(?:,? (?:` + usZip + `|` + ukPostcode + `|\d{4,6} ` + cityPart + `|\d{5}\b))?`},
 		han:      &pattern{source: `(?:[\p{Han}]{2,8}(?:省|自治区))?(?:[\p{Han}]{2,7}市)?(?:[\p{Han}]{1,6}(?:区|县|區|縣|镇|乡))?[\p{Han}]{1,10}(?:路|街|巷|道|弄|村|大道)[\p{Han}\d]{0,6}?\d{1,5}[号號](?:[\p{Han}]{0,8}?\d{1,4}(?:栋|幢|楼|座|单元|室|层|號))*`},
 		japan:    &pattern{source: `(?:〒?\d{3}-\d{4} ?)?[\p{Han}]{2,3}[都道府県][\p{Han}\p{Hiragana}\p{Katakana}]{1,8}[市区町村郡][\p{Han}\p{Hiragana}\p{Katakana}]{0,10}\d{1,4}(?:丁目)?(?:[-−‐番地号の]{1,2}\d{1,4}){0,3}号?`},
@@ -127,6 +127,9 @@ func (s *Set) streetPattern(t *text, h hit) (*pattern, int) {
 func (s *Set) leadPattern(t *text, h hit, i, j int) (*pattern, int) {
 	if i > 0 && t.words[i-1].is(hasDigit) && t.words[i-1].len() <= 5 && int(h.start)-int(t.words[i-1].end) <= 2 {
 		return s.street.typed, int(t.words[i-1].start)
+	}
+	if i > 1 && oneOf("bis ter", t.word(i-1)) && t.words[i-2].numeric() && t.words[i-2].len() <= 4 && int(h.start)-int(t.words[i-2].end) <= 6 {
+		return s.street.typed, int(t.words[i-2].start)
 	}
 	for k := j; k < len(t.words) && k < j+7; k++ {
 		if t.words[k].is(hasDigit) {

@@ -19,7 +19,8 @@ const maxSegment = 256
 type found struct {
 	from, to int
 	label    int // id
-	score    float64
+	prob     float64 // of the label, the mean over the tokens
+	inside   float64 // of any label, likewise
 }
 
 // decoder finds the best sequence of tags that is well formed.
@@ -110,13 +111,13 @@ func (d *decoder) trace(p []float32, stride, n, at int, out []found) []found {
 			continue
 		case from < 0:
 			l := int(-from - 1)
-			out = append(out, found{at + i, at + i, l + 1, prob(p, stride, i, i, l)})
+			out = append(out, found{at + i, at + i, l + 1, prob(p, stride, i, i, l), inside(p, stride, i, i)})
 			continue
 		}
 		l, end := int(from-1), i
 		for i--; i > 0 && d.back[i*numStates+1+l] != 0; i-- {
 		}
-		out = append(out, found{at + i, at + end, l + 1, prob(p, stride, i, end, l)})
+		out = append(out, found{at + i, at + end, l + 1, prob(p, stride, i, end, l), inside(p, stride, i, end)})
 	}
 	for i, j := first, len(out)-1; i < j; i, j = i+1, j-1 {
 		out[i], out[j] = out[j], out[i]
@@ -132,6 +133,16 @@ func prob(p []float32, stride, from, to, label int) float64 {
 		for _, v := range p[i*stride+1+4*label : i*stride+5+4*label] {
 			sum += math.Exp(float64(v))
 		}
+	}
+	return sum / float64(to-from+1)
+}
+
+// inside is the mean over a span's tokens of the probability that the token
+// belongs to anything.
+func inside(p []float32, stride, from, to int) float64 {
+	sum := 0.0
+	for i := from; i <= to; i++ {
+		sum += 1 - math.Exp(float64(p[i*stride]))
 	}
 	return sum / float64(to-from+1)
 }

@@ -38,24 +38,16 @@ func (j *Joined) Classify(ctx context.Context, t pii.Text) ([]pii.Span, error) {
 		return nil, err
 	}
 	ruled = slices.DeleteFunc(ruled, func(r pii.Span) bool { return yields(r, learned, w) })
-	somebody := slices.ContainsFunc(ruled, names) || slices.ContainsFunc(learned, names)
-	for _, l := range learned {
-		if l.Score >= least(l.Label, somebody) {
-			ruled = append(ruled, l)
-		}
-	}
+	somebody := slices.ContainsFunc(ruled, func(sp pii.Span) bool { return somebodys(sp.Label) }) || slices.ContainsFunc(learned, j.tagger.names)
+	ruled = j.tagger.report(ruled, learned, somebody)
 	return append(ruled, repeated(t.Value, ruled)...), nil
 }
 
-// names reports a finding that surely stands for somebody. An account name, an
+// somebodys reports a label whose values stand for somebody. An account name, an
 // address on a network or a secret does so less than a name, a number or a home.
-func names(sp pii.Span) bool {
-	info, _ := pii.Lookup(sp.Label)
-	switch {
-	case !info.Direct, info.Coarse == "secret", sp.Label == pii.Username, sp.Label == pii.PersonalURL, sp.Label == pii.IPAddress:
-		return false
-	}
-	return sp.Rank > pii.RankLearned || sp.Score >= least(sp.Label, false)
+func somebodys(l pii.Label) bool {
+	info, _ := pii.Lookup(l)
+	return info.Direct && info.Coarse != "secret" && l != pii.Username && l != pii.PersonalURL && l != pii.IPAddress
 }
 
 // worded are the labels of values that are words, which the tagger knows best.
@@ -69,18 +61,18 @@ func worded(l pii.Label) bool {
 }
 
 // yields reports that a recognizer's finding is left to the tagger.
-func yields(r pii.Span, learned []pii.Span, w *workspace) bool {
+func yields(r pii.Span, learned []candidate, w *workspace) bool {
 	if r.Rank > pii.RankContext {
 		return false
 	}
 	if !worded(r.Label) {
 		// Of a number both found, the tagger may know better what it is.
-		return slices.ContainsFunc(learned, func(l pii.Span) bool {
-			return l.Start == r.Start && l.End == r.End && l.Label != r.Label && l.Score >= renamed
+		return slices.ContainsFunc(learned, func(l candidate) bool {
+			return l.Start == r.Start && l.End == r.End && l.Label != r.Label && l.prob >= renamed
 		})
 	}
 	for _, l := range learned {
-		if l.Start < r.End && r.Start < l.End && l.Score >= overrule {
+		if l.Start < r.End && r.Start < l.End && l.prob >= overrule {
 			return true
 		}
 	}
@@ -88,10 +80,10 @@ func yields(r pii.Span, learned []pii.Span, w *workspace) bool {
 }
 
 const (
-	// overrule is the score from which the tagger's boundaries and label are
+	// overrule is the probability from which the tagger's boundaries and label are
 	// taken before a recognizer's.
 	overrule = 0.8
-	// renamed is the score from which the tagger's label of a number is taken.
+	// renamed is the probability from which the tagger's label of a number is taken.
 	renamed = 0.95
 	// nothing is the log-probability of being outside above which the tagger is
 	// sure.

@@ -16,9 +16,12 @@ package tagger
 
 import (
 	"context"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"weir/pii"
@@ -36,15 +39,17 @@ var listsFile []byte
 
 // codeVersion changes whenever the code finds something else with the same
 // weights.
-const codeVersion = "1"
+const codeVersion = "2"
 
 // Tagger is the learned classifier. It is immutable and safe for concurrent use.
 type Tagger struct {
 	net      *network
 	manifest *Manifest
+	version  string
 	features *feature.Extractor
 	labels   [numLabels]pii.Label
 	bias     [numLabels]float32
+	tuning   tuning
 	work     sync.Pool
 }
 
@@ -58,7 +63,13 @@ func Load() (*Tagger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the tagger: %w", err)
 	}
-	t := &Tagger{net: net, manifest: m, features: feature.NewExtractor(lists)}
+	tuned, err := readTuning(tuningFile)
+	if err != nil {
+		return nil, fmt.Errorf("load the tagger: %w", err)
+	}
+	t := &Tagger{net: net, manifest: m, features: feature.NewExtractor(lists), tuning: tuned}
+	sum := sha256.Sum256(tuningFile)
+	t.version = codeVersion + "-" + m.SHA256[:16] + "-" + hex.EncodeToString(sum[:4])
 	for i, l := range pii.Labels() {
 		t.labels[i] = l.Label
 	}
@@ -66,8 +77,9 @@ func Load() (*Tagger, error) {
 	return t, nil
 }
 
-// Version identifies weights and code: it differs whenever results may.
-func (t *Tagger) Version() string { return codeVersion + "-" + t.manifest.SHA256[:16] }
+// Version identifies weights, thresholds and code: it differs whenever results
+// may.
+func (t *Tagger) Version() string { return t.version }
 
 // Manifest returns what is known of the weights.
 func (t *Tagger) Manifest() Manifest { return *t.manifest }
@@ -84,12 +96,33 @@ func (t *Tagger) Classify(ctx context.Context, text pii.Text) ([]pii.Span, error
 	if err != nil {
 		return nil, err
 	}
-	somebody := slices.ContainsFunc(all, names)
-	return slices.DeleteFunc(all, func(sp pii.Span) bool { return sp.Score < least(sp.Label, somebody) }), nil
+	return t.report(nil, all, slices.ContainsFunc(all, t.names)), nil
 }
 
+// candidate is a finding, however unsure.
+type candidate struct {
+	pii.Span
+	prob   float64 // of its label
+	inside float64 // of being any private value
+	small  bool    // see small
+}
+
+// report appends the candidates that are sure enough.
+func (t *Tagger) report(spans []pii.Span, all []candidate, somebody bool) []pii.Span {
+	for _, c := range all {
+		if t.tuning.reports(c, somebody) {
+			c.Score = t.tuning.confidence(c)
+			spans = append(spans, c.Span)
+		}
+	}
+	return spans
+}
+
+// names reports a candidate that surely stands for somebody.
+func (t *Tagger) names(c candidate) bool { return somebodys(c.Label) && t.tuning.reports(c, false) }
+
 // classify returns all findings, however unsure.
-func (t *Tagger) classify(ctx context.Context, text pii.Text, w *workspace) ([]pii.Span, error) {
+func (t *Tagger) classify(ctx context.Context, text pii.Text, w *workspace) ([]candidate, error) {
 	s := text.Value
 	w.key = 0
 	if text.Key != "" && len(text.Key) <= maxKey {
@@ -100,27 +133,32 @@ func (t *Tagger) classify(ctx context.Context, text pii.Text, w *workspace) ([]p
 	if err := t.tag(ctx, s, w); err != nil {
 		return nil, err
 	}
-	var out []pii.Span
+	var out []candidate
 	for _, f := range w.found {
 		start, end := int(w.toks[f.from].Start), int(w.toks[f.to].End)
 		if start < w.key || unlikely(s, start, end, t.labels[f.label-1]) {
 			continue
 		}
-		out = append(out, pii.Span{
-			Start: start - w.key, End: end - w.key, Label: t.labels[f.label-1], Score: f.score, Rank: pii.RankLearned, Rule: "tagger",
-		})
+		out = append(out, candidate{pii.Span{
+			Start: start - w.key, End: end - w.key, Label: t.labels[f.label-1], Rank: pii.RankLearned, Rule: "tagger",
+		}, f.prob, f.inside, small(s[start:end])})
 	}
 	return out, nil
 }
 
 // unlikely reports what is never a name, place or organization: an account
-// name.
+// name, a part of an identifier, and a sign, unless it parts from an account name
+// by a blank, as in text that was cut into words.
 func unlikely(s string, start, end int, l pii.Label) bool {
 	switch l {
 	case pii.PersonName, pii.Location, pii.Organization:
-		return s[start] == '@' && end-start > 1 || start > 0 && s[start-1] == '@'
+	default:
+		return false
 	}
-	return false
+	if s[start:end] == "@" {
+		return !strings.HasPrefix(s[end:], " ")
+	}
+	return s[start] == '@' || start > 0 && (s[start-1] == '@' || s[start-1] == '_') || strings.HasPrefix(s[end:], "_") || strings.Contains(s[start:end], "_")
 }
 
 // release keeps a workspace for another text, unless a large one made it large.

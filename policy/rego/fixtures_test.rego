@@ -15,6 +15,7 @@ settings := {
 	"quasi_alone": "allow",
 	"settled": {"ask_user": "mask", "keep_local": "mask"},
 	"tainted": "allow",
+	"sensitivity": {"personal": "allow", "sensitive": "allow"},
 	"styles": {},
 	"ask": {"timeout_seconds": 60, "on_timeout": "refuse", "choices": ["mask", "keep_local", "allow", "refuse"]},
 	"words": {"NAME": "name of a person", "image": "picture"},
@@ -28,6 +29,7 @@ request(findings, opaque) := {
 	"destination": {"upstream": "cloud", "kind": "cloud"},
 	"caller": {"key": "anonymous"},
 	"task": {"tainted": false, "answer": ""},
+	"sensitivity": {"score": 0, "class": "none"},
 	"findings": findings,
 	"opaque": opaque,
 }

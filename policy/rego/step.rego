@@ -14,6 +14,15 @@ step_rules contains {
 	settings.tainted != "allow"
 }
 
+step_rules contains {
+	"action": action,
+	"rule": "sensitivity",
+	"reason": sprintf("all that was found makes the conversation %s", [input.sensitivity.class]),
+} if {
+	action := settings.sensitivity[input.sensitivity.class]
+	action != "allow"
+}
+
 # step_verdicts is the same once the user has answered and the destination is
 # known: a model on this device may see all that is not refused.
 step_verdicts := [v |

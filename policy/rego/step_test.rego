@@ -43,3 +43,29 @@ test_a_model_on_this_device_is_only_refused if {
 		with gate.step_rules as {object.union(rule, {"action": "refuse"})}
 	refused.action == "refuse"
 }
+
+sensed(class) := object.union(request([], []), {"sensitivity": {"score": 0.7, "class": class}})
+
+test_sensitivity_alone_changes_nothing if {
+	every class in ["none", "personal", "sensitive"] {
+		o := gate.overall with input as sensed(class) with data.weir.settings as settings
+		o.rule == "clean"
+	}
+}
+
+test_sensitivity_can_be_made_to_count if {
+	s := with_settings({"sensitivity": {"personal": "allow", "sensitive": "keep_local"}})
+	every class, action in {"none": "allow", "personal": "allow", "sensitive": "keep_local"} {
+		o := gate.overall with input as sensed(class) with data.weir.settings as s
+		o.action == action
+	}
+	o := gate.overall with input as sensed("sensitive") with data.weir.settings as s
+	[o.rule, o.reason] == ["sensitivity", "all that was found makes the conversation sensitive"]
+}
+
+test_an_answer_for_the_step_decides_about_sensitivity if {
+	s := with_settings({"sensitivity": {"personal": "ask_user"}})
+	o := gate.overall with input as object.union(sensed("personal"), {"task": {"tainted": false, "answer": "allow"}})
+		with data.weir.settings as s
+	[o.action, o.rule] == ["allow", "sensitivity"]
+}

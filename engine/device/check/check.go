@@ -3,7 +3,8 @@
 // launches which touch the same bytes, one of them writing, have a barrier
 // between them.
 //
-// Begin at [Stream]. It shares no code with the planner of barriers in package
+// Begin at [Stream], or at [Graph] for launches that wait for some of those
+// before them instead of all. It shares no code with the planner of barriers in package
 // device and goes another way about it, so that a fault in one is not repeated
 // in the other. It trusts the kernels' declarations; what kernels do within
 // their arguments is for the emulator's checker.
@@ -56,11 +57,33 @@ func (l *list) add(format string, args ...any) {
 // Stream returns what is wrong with a stream whose command i waits for all
 // before it where barrier[i] is true.
 func Stream(s *device.Stream, barrier []bool, kernel func(string) (msl.Kernel, bool), caps device.Caps) error {
-	var l list
 	if len(barrier) != len(s.Commands) {
-		l.add("%d barriers for %d commands", len(barrier), len(s.Commands))
-		return l.errs[0]
+		return fmt.Errorf("%d barriers for %d commands", len(barrier), len(s.Commands))
 	}
+	var l list
+	touches := launches(&l, s, kernel, caps)
+	if len(l.errs) == 0 {
+		order(&l, s, barrier, touches)
+	}
+	return errors.Join(l.errs...)
+}
+
+// Graph returns what is wrong with a stream whose command i waits for those
+// that waits[i] lists, and they for theirs.
+func Graph(s *device.Stream, waits [][]int, kernel func(string) (msl.Kernel, bool), caps device.Caps) error {
+	if len(waits) != len(s.Commands) {
+		return fmt.Errorf("what %d commands wait for, of %d", len(waits), len(s.Commands))
+	}
+	var l list
+	touches := launches(&l, s, kernel, caps)
+	if len(l.errs) == 0 {
+		graph(&l, s, waits, touches)
+	}
+	return errors.Join(l.errs...)
+}
+
+// launches judges each command by itself, and returns what all of them touch.
+func launches(l *list, s *device.Stream, kernel func(string) (msl.Kernel, bool), caps device.Caps) []touch {
 	var touches []touch
 	for i := range s.Commands {
 		c := &s.Commands[i]
@@ -69,14 +92,11 @@ func Stream(s *device.Stream, barrier []bool, kernel func(string) (msl.Kernel, b
 			l.add("command %d: no kernel %q", i, c.Kernel)
 			continue
 		}
-		at := launch{&l, i, c, k}
+		at := launch{l, i, c, k}
 		at.shape(caps)
 		touches = append(touches, at.arguments()...)
 	}
-	if len(l.errs) == 0 {
-		order(&l, s, barrier, touches)
-	}
-	return errors.Join(l.errs...)
+	return touches
 }
 
 // launch is a command beside the declaration of its kernel.

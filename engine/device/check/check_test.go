@@ -48,7 +48,7 @@ kernel void odd(
 
 type args struct {
 	rows, cols uint32
-	eps        [2]float32
+	_          [2]float32
 }
 
 // remote is memory that the host does not see.
@@ -216,6 +216,7 @@ func TestPlannerAndCheckAgree(t *testing.T) {
 		if err := check.Stream(&s, barrier, kernel, caps()); err != nil {
 			t.Fatal(err)
 		}
+		testGraph(t, &s, kernel)
 		for i := range barrier {
 			barrier[i] = !barrier[i]
 			if err := check.Stream(&s, barrier, kernel, caps()); err == nil {
@@ -231,6 +232,57 @@ func TestPlannerAndCheckAgree(t *testing.T) {
 			barrier[i] = !barrier[i]
 		}
 	})
+}
+
+// testGraph takes away and adds to what commands wait for.
+func testGraph(t *rapid.T, s *device.Stream, kernel func(string) (msl.Kernel, bool)) {
+	waits, err := device.Dependencies(s, kernel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := check.Graph(s, waits, kernel, caps()); err != nil {
+		t.Fatal(err)
+	}
+	for i, list := range waits {
+		for k := range list {
+			waits[i] = slices.Delete(slices.Clone(list), k, k+1)
+			if check.Graph(s, waits, kernel, caps()) == nil {
+				t.Fatalf("nobody misses that command %d waits for %d", i, list[k])
+			}
+			waits[i] = list
+		}
+		for more := range i {
+			waits[i] = append(slices.Clone(list), more)
+			if check.Graph(s, waits, kernel, caps()) == nil && !slices.Contains(list, more) {
+				t.Fatalf("nobody notices that command %d waits for %d", i, more)
+			}
+			waits[i] = list
+		}
+	}
+}
+
+// What commands wait for must come before them, and be told of each.
+func TestGraphFaults(t *testing.T) {
+	t.Parallel()
+	b := &remote{1024}
+	c := copyTo(device.Part(b, 0, 64), device.Part(b, 64, 64))
+	s := &device.Stream{Commands: []device.Command{c, c}}
+	for want, waits := range map[string][][]int{
+		"":                                {nil, {0}},
+		"of 2":                            {nil},
+		"do not wait for one another":     {nil, nil},
+		"waits for command 1, which does": {nil, {1}},
+		"waits for command 0 twice":       {nil, {0}, {0, 1}},
+	} {
+		s := s
+		if len(waits) == 3 {
+			s = &device.Stream{Commands: []device.Command{c, c, c}}
+		}
+		err := check.Graph(s, waits, kernels(t), caps())
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%v: got %v, want %q", waits, err, want)
+		}
+	}
 }
 
 // moved says that a barrier at i separates some command before it, since the

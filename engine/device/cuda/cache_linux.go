@@ -13,11 +13,11 @@ import (
 	"weir/metalsrc"
 )
 
-// cache keeps compiled units on disk. It is a help, not a need: what cannot be
+// cache keeps compiled kernels on disk. It is a help, not a need: what cannot be
 // read or written is compiled.
 type cache struct{ dir string }
 
-// key names a unit's product by everything that it is made of.
+// key names a kernel's machine code by everything that it is made of.
 func (c cache) key(text string, options []string, major, minor int) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d.%d %q %d\n%s", major, minor, options, len(text), text)

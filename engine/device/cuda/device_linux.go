@@ -29,22 +29,23 @@ const (
 
 // Device is a GPU. Its methods are for one goroutine at a time.
 type Device struct {
-	o       Options
-	cu      *driver
-	rtc     *compiler
-	ctx     uintptr
-	stream  uintptr
-	arch    int
-	overlap bool
-	caps    device.Caps
-	l2      int
-	lib     *library
-	staging staging
-	scratch *buffer // flushes the cache between timed launches
-	used    int64   // bytes allocated
-	late    error   // of calls that cannot return one
-	lost    atomic.Pointer[error]
-	closed  bool
+	o        Options
+	cu       *driver
+	rtc      *compiler
+	ctx      uintptr
+	stream   uintptr
+	arch     int
+	overlap  bool
+	caps     device.Caps
+	l2       int
+	lib      *library
+	staging  staging
+	scratch  *buffer // what sweeps the cache empty between timed launches
+	used     int64   // bytes allocated
+	measures uintptr // module of ownSource, when first used
+	late     error   // of calls that cannot return one
+	lost     atomic.Pointer[error]
+	closed   bool
 }
 
 // Open makes a context on a GPU. Kernels are compiled when first used.

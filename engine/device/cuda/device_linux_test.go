@@ -69,7 +69,7 @@ func TestMemoryKeepsWhatIsWritten(t *testing.T) {
 	f := newFake(t)
 	d := open(t, f.options(t))
 	r := rand.New(rand.NewPCG(1, 1))
-	for _, n := range []int{0, 1, 1000, 16 << 20, 70<<20 + 7} {
+	for _, n := range []int{0, 1, 1000, 16 << 20, 40<<20 + 7, 40<<20 + 7} {
 		a := alloc(t, d, int64(n)+10)
 		p := make([]byte, n)
 		for i := 0; i < n; i += 1 + i/100 {

@@ -20,15 +20,15 @@
 // libcuda and libnvrtc:
 //
 //	CGO_ENABLED=0 go test -tags gpu -c -o /tmp/ ./metalsrc/... ./engine/device/cuda
-//	./cuda.test -test.v -test.run GPU -test.bench .
+//	./cuda.test -test.v -test.run GPU -test.bench GPU -test.benchtime 200x
 //	WEIR_DEVICE=cuda ./decode.test -test.v
-//	WEIR_DEVICE=cuda WEIR_CUDA_WAY=overlap,width=1 ./decode.test -test.v
+//	WEIR_DEVICE=cuda WEIR_CUDA_WAY=overlap ./decode.test -test.v
 //	WEIR_DEVICE=cuda WEIR_DEVICE_REPEATS=1 compute-sanitizer --tool memcheck ./decode.test
 //	WEIR_DEVICE=cuda WEIR_DEVICE_REPEATS=1 compute-sanitizer --tool racecheck ./decode.test
 //
 // WEIR_NVRTC names libnvrtc where it lies in no usual place. Without a GPU the
 // build tag nvrtc adds tests that compile every unit and report registers and
-// spills, and that fill a folder of compiled units (WEIR_CUDA_CACHE) to be carried
+// spills, and that fill a folder of compiled kernels (WEIR_CUDA_CACHE) to be carried
 // to a GPU.
 package cuda
 
@@ -68,5 +68,7 @@ type Options struct {
 	Units []metalsrc.Unit
 }
 
-// DefaultWidth is the number of branches of a graph where Options name none.
-const DefaultWidth = 4
+// DefaultWidth is the number of branches of a graph where Options name none: a
+// token's launches are a chain but for one, and each branch of a graph costs the
+// GPU more than a launch in line.
+const DefaultWidth = 1

@@ -43,9 +43,10 @@ func openGPU(t testing.TB, o cuda.Options) *cuda.Device {
 func TestGPUPlaysRandomStreams(t *testing.T) {
 	for _, o := range ways() {
 		t.Run(wayName(o), func(t *testing.T) {
+			d := openGPU(t, o)
 			for seed := range uint64(20) {
 				plan := newPlan(seed, 60)
-				got := play(t, openGPU(t, o), 4000, plan.commands, 3)
+				got := play(t, d, 4000, plan.commands, 3)
 				for i, want := range plan.result(4000, 3) {
 					if got[i] != want {
 						t.Fatalf("stream %d: word %d is %d, want %d", seed, i, got[i], want)
@@ -99,6 +100,10 @@ func TestGPUMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("copy within the GPU: %.0f GB/s read and written", speed/1e9)
+	if speed, err = d.MatrixPeak(5); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("bf16 products: %.0f TFLOP/s", speed/1e12)
 }
 
 func TestGPUIsLostAfterAFault(t *testing.T) {
@@ -171,40 +176,39 @@ func forked(t testing.TB, d device.Device, n, groups int) *device.Stream {
 // BenchmarkGPULevels is what a level costs by each way of playing: 260 levels,
 // as a token takes, of one launch each or of two and one.
 func BenchmarkGPULevels(b *testing.B) {
-	for _, shape := range []struct {
-		name   string
-		build  func(testing.TB, device.Device, int, int) *device.Stream
-		levels int
-	}{{"chain", chain, 260}, {"forked", forked, 130}} {
-		for _, groups := range []int{1, 132, 1056} {
-			for _, o := range ways() {
-				b.Run(fmt.Sprintf("%s/%d groups/%s", shape.name, groups, wayName(o)), func(b *testing.B) {
-					d := openGPU(b, o)
-					p, err := d.Compile(shape.build(b, d, shape.levels, groups))
-					if err != nil {
-						b.Fatal(err)
-					}
-					var device time.Duration
-					for b.Loop() {
-						r, err := p.Start()
-						if err != nil {
-							b.Fatal(err)
-						}
-						took, err := r.Wait()
-						if err != nil {
-							b.Fatal(err)
-						}
-						device += took
-					}
-					levels := float64(b.N * 260)
-					b.ReportMetric(float64(device.Nanoseconds())/levels, "GPU-ns/level")
-					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/levels, "host-ns/level")
-					if err := p.Close(); err != nil {
-						b.Fatal(err)
-					}
-				})
+	for _, o := range ways() {
+		b.Run(wayName(o), func(b *testing.B) {
+			d := openGPU(b, o)
+			for _, groups := range []int{1, 132, 1056} {
+				b.Run(fmt.Sprintf("chain of %d groups", groups), func(b *testing.B) { benchLevels(b, d, chain(b, d, 260, groups), 260) })
+				b.Run(fmt.Sprintf("forked, %d groups", groups), func(b *testing.B) { benchLevels(b, d, forked(b, d, 130, groups), 260) })
 			}
+		})
+	}
+}
+
+func benchLevels(b *testing.B, d device.Device, s *device.Stream, levels int) {
+	p, err := d.Compile(s)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var onGPU time.Duration
+	for b.Loop() {
+		r, err := p.Start()
+		if err != nil {
+			b.Fatal(err)
 		}
+		took, err := r.Wait()
+		if err != nil {
+			b.Fatal(err)
+		}
+		onGPU += took
+	}
+	n := float64(b.N * levels)
+	b.ReportMetric(float64(onGPU.Nanoseconds())/n, "GPU-ns/level")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/n, "host-ns/level")
+	if err := p.Close(); err != nil {
+		b.Fatal(err)
 	}
 }
 

@@ -15,15 +15,13 @@ import (
 	"weir/metalsrc/msl"
 )
 
-// library holds the units, compiled when first used.
+// library holds the kernels. Each is compiled by itself when first used: a unit
+// has many variants, of which a GPU needs few, and all processors help.
 type library struct {
-	d       *Device
-	cache   cache
-	units   []metalsrc.Unit
-	modules []uintptr      // of units, zero if not loaded
-	at      map[string]int // kernel to unit
-	decl    map[string]msl.Kernel
-	funcs   map[string]*function
+	d     *Device
+	cache cache
+	units map[string]metalsrc.Unit // by kernel, with no other kernel
+	funcs map[string]*function     // those compiled
 }
 
 // function is a kernel on the device.
@@ -50,63 +48,63 @@ func newLibrary(d *Device) (*library, error) {
 			return nil, err
 		}
 	}
-	l := &library{
-		d: d, units: units, modules: make([]uintptr, len(units)), cache: cache{dir: d.o.Cache},
-		at: map[string]int{}, decl: map[string]msl.Kernel{}, funcs: map[string]*function{},
-	}
-	for i, u := range units {
+	l := &library{d: d, cache: cache{dir: d.o.Cache}, units: map[string]metalsrc.Unit{}, funcs: map[string]*function{}}
+	for _, u := range units {
 		for _, k := range u.Kernels {
-			if _, twice := l.at[k.Name]; twice {
+			if _, twice := l.units[k.Name]; twice {
 				return nil, fmt.Errorf("kernel %s is in two units", k.Name)
 			}
-			l.at[k.Name], l.decl[k.Name] = i, k
+			l.units[k.Name] = metalsrc.Unit{Name: u.Name, Text: u.Text, Kernels: []msl.Kernel{k}}
 		}
 	}
 	return l, nil
 }
 
 func (l *library) kernel(name string) (msl.Kernel, bool) {
-	k, ok := l.decl[name]
-	return k, ok
+	u, ok := l.units[name]
+	if !ok {
+		return msl.Kernel{}, false
+	}
+	return u.Kernels[0], true
 }
 
-// load compiles what a stream uses and is not there yet, several units at a
+// load compiles what a stream uses and is not there yet, several kernels at a
 // time. The caller has entered the context.
 func (l *library) load(s *device.Stream) error {
-	var missing []int
+	var missing []string
 	for i, c := range s.Commands {
-		u, ok := l.at[c.Kernel]
-		if !ok {
+		if _, ok := l.units[c.Kernel]; !ok {
 			return fmt.Errorf("command %d: no kernel %q", i, c.Kernel)
 		}
-		if l.modules[u] == 0 && !slices.Contains(missing, u) {
-			missing = append(missing, u)
+		if l.funcs[c.Kernel] == nil && !slices.Contains(missing, c.Kernel) {
+			missing = append(missing, c.Kernel)
 		}
 	}
 	images := make([][]byte, len(missing))
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, u := range missing {
+	for i, name := range missing {
 		g.Go(func() (err error) {
-			images[i], err = l.image(l.units[u])
+			images[i], err = l.image(name)
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	for i, u := range missing {
-		if err := l.d.check("load "+l.units[u].Name, l.d.cu.moduleLoad.call(
-			uintptr(unsafe.Pointer(&l.modules[u])), uintptr(unsafe.Pointer(&images[i][0])))); err != nil {
+	for i, name := range missing {
+		f, err := l.link(name, images[i])
+		if err != nil {
 			return err
 		}
+		l.funcs[name] = f
 	}
 	return nil
 }
 
-// image is a unit compiled, from the cache or anew.
-func (l *library) image(u metalsrc.Unit) ([]byte, error) {
-	c := l.d.rtc
+// image is a kernel compiled, from the cache or anew.
+func (l *library) image(name string) ([]byte, error) {
+	u, c := l.units[name], l.d.rtc
 	target, err := c.target(l.d.arch)
 	if err != nil {
 		return nil, err
@@ -125,7 +123,7 @@ func (l *library) image(u metalsrc.Unit) ([]byte, error) {
 	}
 	image, _, err := c.build(u.Name, text, options)
 	if err != nil {
-		return nil, fmt.Errorf("compile %s: %w", u.Name, err)
+		return nil, fmt.Errorf("compile %s: %w", name, err)
 	}
 	l.cache.put(key, image)
 	return image, nil
@@ -144,14 +142,15 @@ func compileOptions(target string, overlap bool) []string {
 	return o
 }
 
-// function looks a kernel of a loaded unit up.
-func (l *library) function(name string) (*function, error) {
-	if f := l.funcs[name]; f != nil {
-		return f, nil
-	}
+// link puts a compiled kernel on the device.
+func (l *library) link(name string, image []byte) (*function, error) {
+	var module uintptr
 	f, cu, symbol := &function{}, l.d.cu, cBytes("msl_k_"+name)
+	if err := l.d.check("load kernel "+name, cu.moduleLoad.call(uintptr(unsafe.Pointer(&module)), uintptr(unsafe.Pointer(&image[0])))); err != nil {
+		return nil, err
+	}
 	if err := l.d.check("find kernel "+name, cu.moduleFunction.call(
-		uintptr(unsafe.Pointer(&f.h)), l.modules[l.at[name]], uintptr(unsafe.Pointer(&symbol[0])))); err != nil {
+		uintptr(unsafe.Pointer(&f.h)), module, uintptr(unsafe.Pointer(&symbol[0])))); err != nil {
 		return nil, err
 	}
 	var threads, shared, local, registers int32
@@ -165,7 +164,6 @@ func (l *library) function(name string) (*function, error) {
 	}
 	f.threads, f.shared = int(threads), int(shared)
 	f.Use = Use{int(registers), int(local), int(shared)}
-	l.funcs[name] = f
 	return f, nil
 }
 
@@ -192,9 +190,5 @@ func (d *Device) Use(kernel string) (Use, error) {
 	if err := d.lib.load(&device.Stream{Commands: []device.Command{{Kernel: kernel}}}); err != nil {
 		return Use{}, err
 	}
-	f, err := d.lib.function(kernel)
-	if err != nil {
-		return Use{}, err
-	}
-	return f.Use, nil
+	return d.lib.funcs[kernel].Use, nil
 }

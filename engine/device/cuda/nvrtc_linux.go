@@ -48,9 +48,9 @@ func nvrtcPlaces() []string {
 
 // loadCompiler opens the first NVRTC that the driver's version can follow.
 func loadCompiler(path string, driverMajor int) (*compiler, error) {
-	places := nvrtcPlaces()
-	if path != "" {
-		places = []string{path}
+	places := []string{path}
+	if path == "" {
+		places = nvrtcPlaces()
 	}
 	newest := 0
 	for _, place := range places {

@@ -5,6 +5,7 @@ package cuda_test
 import (
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"weir/engine/device/cuda"
@@ -56,21 +57,34 @@ func TestUnitsCompile(t *testing.T) {
 	}
 }
 
-// A folder of compiled units, as Options.Cache names it, can be filled without a
+func TestOwnKernelsCompile(t *testing.T) {
+	t.Parallel()
+	for _, arch := range []int{80, 90} {
+		log, err := cuda.CompileOwn(os.Getenv("WEIR_NVRTC"), arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(log, "Used ") != 2 || strings.Count(log, " 0 bytes spill stores") != 2 {
+			t.Error(log)
+		}
+	}
+}
+
+// A folder of compiled kernels, as Options.Cache names it, can be filled without a
 // GPU and carried to one. WEIR_CUDA_CACHE keeps it; it serves Hopper, with and
 // without overlapping launches, where NVRTC has the same version.
 func TestFillCache(t *testing.T) {
 	t.Parallel()
-	dir := os.Getenv("WEIR_CUDA_CACHE")
-	if dir == "" {
-		dir = t.TempDir()
-	}
 	units, err := metalsrc.Units()
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir := os.Getenv("WEIR_CUDA_CACHE")
+	if dir == "" {
+		dir, units = t.TempDir(), units[:1] // one, to see that it works
+	}
 	for _, overlap := range []bool{false, true} {
-		if err := cuda.FillCache(os.Getenv("WEIR_NVRTC"), dir, 90, overlap); err != nil {
+		if err := cuda.FillCache(os.Getenv("WEIR_NVRTC"), dir, units, 90, overlap); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,7 +92,11 @@ func TestFillCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) < 2*len(units) {
-		t.Errorf("%d files for %d units, each compiled in two ways", len(files), len(units))
+	kernels := 0
+	for _, u := range units {
+		kernels += len(u.Kernels)
+	}
+	if len(files) < 2*kernels {
+		t.Errorf("%d files for %d kernels, each compiled in two ways", len(files), kernels)
 	}
 }

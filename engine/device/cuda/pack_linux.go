@@ -25,11 +25,8 @@ type launch struct {
 // pack checks a command against its kernel and lays its parameters out. Bytes
 // that a kernel takes through a pointer go to the device, into held.
 func (d *Device) pack(c *device.Command, held *[]device.Buffer) (*launch, error) {
-	k, _ := d.lib.kernel(c.Kernel) // load has seen to it
-	f, err := d.lib.function(c.Kernel)
-	if err != nil {
-		return nil, err
-	}
+	k, _ := d.lib.kernel(c.Kernel) // load has seen to it, and to this:
+	f := d.lib.funcs[c.Kernel]
 	l := &launch{kernel: c.Kernel, f: f.h}
 	if err := errors.Join(l.shape(c, f), apart(c, k)); err != nil {
 		return nil, err

@@ -35,8 +35,9 @@ func (d *Device) profile(s *device.Stream, rounds int, cold bool) (_ []time.Dura
 	if p.launches, p.held, err = d.packAll(s); err != nil {
 		return nil, err
 	}
+	var flush *launch
 	if cold {
-		if err := d.needScratch(2 * int64(d.l2)); err != nil {
+		if flush, err = d.sweep(); err != nil {
 			return nil, err
 		}
 	}
@@ -49,7 +50,7 @@ func (d *Device) profile(s *device.Stream, rounds int, cold bool) (_ []time.Dura
 	times := make([][]time.Duration, len(p.launches))
 	for range max(rounds, 1) {
 		for i, l := range p.launches {
-			if err := d.timed(l, marks[i], cold); err != nil {
+			if err := d.timed(l, marks[i], flush); err != nil {
 				return nil, fmt.Errorf("command %d (%s): %w", i, l.kernel, err)
 			}
 		}
@@ -72,10 +73,11 @@ func (d *Device) profile(s *device.Stream, rounds int, cold bool) (_ []time.Dura
 	return out, nil
 }
 
-// timed launches a command between two events.
-func (d *Device) timed(l *launch, e events, cold bool) error {
-	if cold {
-		if err := d.check("empty the cache", d.cu.memsetAsync.call(uintptr(d.scratch.at), 0, uintptr(d.scratch.size), d.stream)); err != nil {
+// timed launches a command between two events, after what empties the cache, if
+// it is given.
+func (d *Device) timed(l *launch, e events, flush *launch) error {
+	if flush != nil {
+		if err := d.check("empty the cache", d.alone(flush)); err != nil {
 			return err
 		}
 	}
@@ -84,65 +86,4 @@ func (d *Device) timed(l *launch, e events, cold bool) error {
 		d.check("launch", d.alone(l)),
 		d.check("record an event", d.cu.eventRecord.call(e.end, d.stream)),
 	)
-}
-
-func (d *Device) needScratch(n int64) error {
-	if d.scratch != nil && d.scratch.size >= n {
-		return nil
-	}
-	if d.scratch != nil {
-		d.scratch.Free()
-	}
-	b, err := d.alloc(n)
-	if err != nil {
-		return err
-	}
-	d.scratch = b
-	return nil
-}
-
-// Bandwidth copies n bytes within the GPU's memory, rounds times, and returns
-// the bytes per second of the fastest, those read and those written counted.
-func (d *Device) Bandwidth(n int64, rounds int) (speed float64, err error) {
-	leave, err := d.enter()
-	if err != nil {
-		return 0, err
-	}
-	defer leave()
-	p := &program{d: d}
-	defer func() { err = errors.Join(err, p.Close()) }()
-	for range 2 {
-		b, err := d.Alloc(n)
-		if err != nil {
-			return 0, err
-		}
-		p.held = append(p.held, b)
-	}
-	from, to := p.held[0].(*buffer), p.held[1].(*buffer)
-	e, err := p.events()
-	if err != nil {
-		return 0, err
-	}
-	best := time.Duration(0)
-	for range max(rounds, 1) {
-		if err := errors.Join(
-			d.check("record an event", d.cu.eventRecord.call(e.begin, d.stream)),
-			d.check("copy", d.cu.copyAcross.call(uintptr(to.at), uintptr(from.at), uintptr(n), d.stream)),
-			d.check("record an event", d.cu.eventRecord.call(e.end, d.stream)),
-			d.check("wait for the GPU", d.cu.streamSynchronize.call(d.stream)),
-		); err != nil {
-			return 0, err
-		}
-		t, err := d.between(e)
-		if err != nil {
-			return 0, err
-		}
-		if best == 0 || t < best {
-			best = t
-		}
-	}
-	if best <= 0 {
-		return 0, errors.New("the copy took no time")
-	}
-	return 2 * float64(n) / best.Seconds(), nil
 }

@@ -112,15 +112,20 @@ func (p plan) result(n, times int) []uint32 {
 // ways are all the ways to play a program.
 func ways() []cuda.Options {
 	return []cuda.Options{
-		{}, {Width: 1}, {Width: 2}, {Overlap: true}, {Width: 1, Overlap: true},
-		{Launch: cuda.Stream}, {Launch: cuda.Stream, Overlap: true},
+		{},
+		{Width: 2},
+		{Width: 4},
+		{Overlap: true},
+		{Width: 4, Overlap: true},
+		{Launch: cuda.Stream},
+		{Launch: cuda.Stream, Overlap: true},
 	}
 }
 
 func wayName(o cuda.Options) string {
 	name := "stream"
 	if o.Launch == cuda.Graph {
-		name = fmt.Sprintf("graph of width %d", o.Width)
+		name = fmt.Sprintf("graph of width %d", max(o.Width, cuda.DefaultWidth))
 	}
 	if o.Overlap {
 		name += ", overlapping"
@@ -154,7 +159,7 @@ func TestProgramsKeepTheStreamsOrder(t *testing.T) {
 			if n := f.get("launched"); n != commands*times {
 				t.Errorf("%d launches, want %d", n, commands*times)
 			}
-			chain := o.Width == 1 && o.Launch == cuda.Graph
+			chain := o.Width == 0 && o.Launch == cuda.Graph
 			if e := f.get("edges"); chain && e != commands-1 {
 				t.Errorf("a chain of %d has %d edges", commands, e)
 			}
@@ -162,5 +167,39 @@ func TestProgramsKeepTheStreamsOrder(t *testing.T) {
 				t.Errorf("%d launches overlap", e)
 			}
 		})
+	}
+}
+
+// Playing a program over and over takes no more events than are in flight at once.
+func TestRunsReuseTheirEvents(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	d := open(t, f.options(t))
+	a, b := alloc(t, d, 40), alloc(t, d, 40)
+	p, err := d.Compile(&device.Stream{Commands: []device.Command{step(a, b, 1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before device.Run
+	for range 50 {
+		r, err := p.Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before != nil {
+			if _, err := before.Wait(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before = r
+	}
+	if n := f.get("events"); n != 4 {
+		t.Errorf("%d events for two runs in flight", n)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := f.get("events"); n != 0 {
+		t.Errorf("%d events are left", n)
 	}
 }

@@ -1,5 +1,5 @@
 // Package devicetest runs kernels in tests: the same tables on the emulator,
-// with or without its checker, and on an NVIDIA GPU where there is one.
+// with or without its checker, and on a GPU where there is one.
 package devicetest
 
 import (
@@ -38,7 +38,7 @@ func EachMatrix(t *testing.T, test func(t *testing.T, b *Bench)) {
 func each(t *testing.T, matrix bool, test func(t *testing.T, b *Bench)) {
 	t.Helper()
 	if onGPU() {
-		t.Run("cuda", func(t *testing.T) {
+		t.Run(gpuKind(), func(t *testing.T) {
 			withGPU(t, func(d device.Device) {
 				t.Run("locked", func(t *testing.T) { test(t, &Bench{TB: t, Device: d}) })
 			})

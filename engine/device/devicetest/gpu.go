@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"weir/engine/device"
 	"weir/engine/device/cuda"
+	"weir/engine/device/metal"
 	"weir/metalsrc/msl"
 )
 
@@ -22,8 +24,31 @@ var gpu struct {
 	d device.Device
 }
 
-// onGPU reports whether tests run on a GPU, as WEIR_DEVICE says.
-func onGPU() bool { return os.Getenv("WEIR_DEVICE") == "cuda" }
+// gpuKind is the kind of GPU that tests run on, as WEIR_DEVICE says: cuda or
+// metal, which is the default where the emulator does not run; else empty.
+func gpuKind() string {
+	if k := os.Getenv("WEIR_DEVICE"); k != "" || runtime.GOOS != "darwin" {
+		return k
+	}
+	return "metal"
+}
+
+func onGPU() bool { return gpuKind() != "" }
+
+func openGPU() (device.Device, error) {
+	switch k := gpuKind(); k {
+	case "cuda":
+		o, err := gpuOptions(os.Getenv("WEIR_CUDA_WAY"))
+		if err != nil {
+			return nil, err
+		}
+		return cuda.Open(o)
+	case "metal":
+		return metal.Open(metal.Options{})
+	default:
+		return nil, fmt.Errorf("WEIR_DEVICE is %q, and may be cuda or metal", k)
+	}
+}
 
 // withGPU runs a test with the GPU to itself. A test that breaks the device
 // leaves a fresh one to the next.
@@ -32,11 +57,7 @@ func withGPU(t testing.TB, test func(device.Device)) {
 	gpu.Lock()
 	defer gpu.Unlock()
 	if gpu.d == nil {
-		o, err := gpuOptions(os.Getenv("WEIR_CUDA_WAY"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := cuda.Open(o)
+		d, err := openGPU()
 		if err != nil {
 			t.Fatal(err)
 		}

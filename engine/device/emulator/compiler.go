@@ -11,10 +11,14 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"weir/metalsrc"
 	"weir/metalsrc/msl"
 )
+
+// ErrNoCompiler says that no C++ compiler was found.
+var ErrNoCompiler = errors.New("no C++ compiler")
 
 // variant is the macro that chooses Metal's tensor operations.
 const variant = "TENSOR_OPS"
@@ -54,7 +58,7 @@ func findCompiler(name string) (compiler, error) {
 		id := fmt.Sprintf("%s %d %d", path, st.Size(), st.ModTime().UnixNano())
 		return compiler{path, id, dir}, os.MkdirAll(dir, 0o755)
 	}
-	return compiler{}, fmt.Errorf("no C++ compiler: tried %s", strings.Join(names, ", "))
+	return compiler{}, fmt.Errorf("%w: tried %s", ErrNoCompiler, strings.Join(names, ", "))
 }
 
 // flags of every compilation. No contraction: a product and a sum round twice,
@@ -147,7 +151,20 @@ func (c compiler) product(name string, make func(dir, out string) error) (string
 	if err == nil {
 		err = os.Rename(filepath.Join(dir, "out"), path)
 	}
-	return path, errors.Join(err, os.RemoveAll(dir))
+	return path, errors.Join(err, os.RemoveAll(dir), c.prune())
+}
+
+// prune removes what was made long ago. Something of it that is still wanted is
+// made again.
+func (c compiler) prune() error {
+	old := time.Now().Add(-14 * 24 * time.Hour)
+	entries, err := os.ReadDir(c.dir)
+	for _, e := range entries {
+		if st, gone := e.Info(); gone == nil && st.ModTime().Before(old) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(c.dir, e.Name())))
+		}
+	}
+	return err
 }
 
 func (c compiler) compile(dir string, args ...string) error {

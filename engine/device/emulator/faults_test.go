@@ -2,11 +2,13 @@ package emulator_test
 
 import (
 	"io/fs"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"weir/engine/device"
+	"weir/engine/device/devicetest"
 	"weir/engine/device/emulator"
 	"weir/metalsrc"
 )
@@ -20,8 +22,12 @@ func compilers(t *testing.T) []string {
 			found = append(found, c)
 		}
 	}
-	if len(found) == 0 {
+	switch {
+	case len(found) > 0:
+	case os.Getenv("CI") != "":
 		t.Fatal("no C++ compiler is installed")
+	default:
+		t.Skip("no C++ compiler is installed")
 	}
 	return found
 }
@@ -34,16 +40,7 @@ func open(tb testing.TB, text string, o emulator.Options) *emulator.Device {
 		tb.Fatal(err)
 	}
 	o.Units = []metalsrc.Unit{u}
-	d, err := emulator.Open(o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return d
+	return devicetest.Emulator(tb, o)
 }
 
 // floats is zeroed memory for n numbers.

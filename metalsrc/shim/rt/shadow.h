@@ -4,9 +4,11 @@
 
 namespace {
 
-// Two threads that read in one epoch are folded into kMany, two threadgroups
-// into kManyGroups.
+// Two threads that read in one epoch are folded into kMany, or kLanes plus the
+// number of their simdgroup where both are of one; two threadgroups into
+// kManyGroups.
 constexpr unsigned kMany = 0x7ff;
+constexpr unsigned kLanes = 1024;
 constexpr unsigned kManyGroups = 0xffffff;
 
 }  // namespace
@@ -74,9 +76,12 @@ void stray(Worker* w, uintptr_t a, unsigned n, bool wr) {
   fail(w, "%s of %u bytes outside every buffer (nearest: buffer(%u), %ld bytes off)", verb(wr), n, slot, best);
 }
 
+// simdgroup_of is that of a mark, above all there are where it is of several.
+unsigned simdgroup_of(const Mark& m) { return m.t < kLanes ? m.t / 32 : m.t - kLanes; }
+
 // unordered says that no barrier lies between a mark and the running thread.
 bool unordered(const Mark& m, unsigned t, unsigned e, unsigned se) {
-  return m.t != t && m.e == e && (m.t == kMany || m.t / 32 != t / 32 || m.se == se);
+  return m.t != t && m.e == e && (simdgroup_of(m) != t / 32 || m.se == se);
 }
 
 void judge_write_before(Worker* w, const Cell& c, const Mark& me, bool wr, bool dev, uintptr_t byte) {
@@ -114,7 +119,11 @@ void mark(Worker* w, const Range& r, uintptr_t a, unsigned n, bool wr, bool atom
       if (!was.g) continue;
       if (was.g != me.g) c.r.g = kManyGroups;
       if (was.g != me.g || was.e == me.e) c.r.at &= was.at;
-      if (was.g == me.g && was.e == me.e && was.t != t) c.r.t = kMany;
+      if (was.g != me.g || was.e != me.e || was.t == t) continue;
+      if (simdgroup_of(was) != t / 32)
+        c.r.t = kMany;
+      else if (was.se == me.se)
+        c.r.t = kLanes + t / 32;  // else a barrier of the simdgroup has ordered the older one
     }
   }
 }

@@ -30,16 +30,29 @@ func attendCases(b *devicetest.Bench) []attendCase {
 		{16, 2, 256, 64, 300, 5, false},
 		{8, 1, 256, 64, 1000, 40, false}, // more parts than lanes
 	}
-	for _, n := range []int{1, 2, 15, 16, 17, 63, 64, 65, 131, 300} {
-		c = append(c, attendCase{8, 1, 64, 16, n, 1, true}, attendCase{16, 2, 64, 16, n, 3, true})
-	}
-	c = append(c, attendCase{8, 1, 128, 32, 100, 2, true}, attendCase{8, 1, 128, 32, 290, 1, true})
 	if b.Fast() {
-		for _, n := range []int{1, 2, 63, 64, 65, 300, 1000, 4096, 32768, 131072} {
-			for _, matrix := range []bool{false, true} {
-				a := kernels.Attention{Heads: 16, KVHeads: 2, HeadDim: 256, Caps: device.Caps{Matrix: matrix, Shared: b.Device.Caps().Shared}}
-				c = append(c, attendCase{16, 2, 256, 64, n, a.Splits(n, 132), matrix})
-			}
+		for _, n := range longContexts() {
+			a := kernels.Attention{Heads: 16, KVHeads: 2, HeadDim: 256}
+			c = append(c, attendCase{16, 2, 256, 64, n, a.Splits(n, 132), false})
+		}
+	}
+	return c
+}
+
+func longContexts() []int { return []int{1, 2, 63, 64, 65, 300, 1000, 4096, 32768, 131072} }
+
+// matrixCases are of the kernel for matrix units.
+func matrixCases(b *devicetest.Bench) []attendCase {
+	var c []attendCase
+	for _, n := range []int{1, 2, 15, 16, 17, 64, 65, 255, 300} { // about tiles, simdgroups and stages
+		c = append(c, attendCase{8, 1, 64, 16, n, 1, true})
+	}
+	c = append(c, attendCase{16, 2, 64, 16, 63, 3, true}, attendCase{16, 2, 64, 16, 300, 3, true})
+	c = append(c, attendCase{8, 1, 128, 32, 100, 2, true}, attendCase{8, 1, 256, 64, 1, 1, true}, attendCase{8, 1, 256, 64, 90, 2, true})
+	if b.Fast() {
+		for _, n := range longContexts() {
+			a := kernels.Attention{Heads: 16, KVHeads: 2, HeadDim: 256, Caps: b.Device.Caps()}
+			c = append(c, attendCase{16, 2, 256, 64, n, a.Splits(n, 132), true})
 		}
 	}
 	return c
@@ -99,6 +112,15 @@ func TestAttend(t *testing.T) {
 	t.Parallel()
 	devicetest.Each(t, func(t *testing.T, b *devicetest.Bench) {
 		for _, c := range attendCases(b) {
+			testAttend(t, b, c)
+		}
+	})
+}
+
+func TestAttendMatrix(t *testing.T) {
+	t.Parallel()
+	devicetest.EachMatrix(t, func(t *testing.T, b *devicetest.Bench) {
+		for _, c := range matrixCases(b) {
 			testAttend(t, b, c)
 		}
 	})

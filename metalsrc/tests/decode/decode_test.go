@@ -14,9 +14,10 @@ const testEps = 1e-6
 type shape struct{ rows, cols int }
 
 // Shapes of the tests: rows that are no multiple of the strip, columns of one
-// group, of less than a pass, of one and of several.
+// group, of less than a pass, of one and of several, for rows cut in parts and,
+// of 61 rows and more, for whole ones.
 func qmvShapes(b *devicetest.Bench) []shape {
-	s := []shape{{1, 64}, {7, 128}, {33, 512}, {5, 1024}, {6, 2048}, {9, 4096}, {70, 192}, {3, 5184}}
+	s := []shape{{1, 64}, {7, 128}, {33, 512}, {5, 1024}, {6, 2048}, {9, 4096}, {70, 192}, {3, 5184}, {66, 4096}, {65, 2048}}
 	if b.Fast() {
 		s = append(s, shape{12352, 2048}, shape{9216, 2048}, shape{2048, 4096}, shape{2050, 4096})
 	}

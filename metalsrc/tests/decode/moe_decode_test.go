@@ -118,6 +118,9 @@ func TestMoeGateUp(t *testing.T) {
 			mg, mu := gate.on(b), up.on(b)
 			mg.Rows, mu.Rows = s.width, s.width
 			for name, logits := range routings(r, s.experts) {
+				if name != "random" && (s.hidden > 192 || s.width > 64 || s.experts == 256 && name != "tied") { // choices do not depend on it
+					continue
+				}
 				act := devicetest.In(b, make([]float32, s.top*s.width+1))
 				pick, weight := devicetest.In(b, make([]uint32, s.top+1)), devicetest.In(b, make([]float32, s.top+1))
 				b.Run(kernels.MoeGateUp(mg, mu, s.experts, s.top, devicetest.In(b, h), devicetest.In(b, gain), devicetest.In(b, logits), act, pick, weight, testEps))

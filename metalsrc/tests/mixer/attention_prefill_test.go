@@ -127,13 +127,13 @@ func (c *attendCase) run(b *devicetest.Bench) attendGot {
 		GainQ: devicetest.In(b, narrow(c.gainQ)), GainK: devicetest.In(b, narrow(c.gainK)), Eps: 1e-6,
 		Rope: devicetest.In(b, narrow32(c.rope)), Step: devicetest.In(b, []uint32{7, uint32(c.pos), uint32(c.n), 0}),
 		Keys: devicetest.In(b, narrow(c.keys)), Values: devicetest.In(b, narrow(c.values)),
-		Q: devicetest.In(b, make([]uint8, s.ScratchSize())),
+		Q: devicetest.In(b, nans(s.ScratchSize())),
 		X: devicetest.In(b, make([]uint16, s.Rows*s.Heads*D)), StrideX: s.Heads * D,
 	}
 	b.Run(s.Attend(in)...)
 	group := s.Heads / s.KVHeads
-	stored := devicetest.Out[uint16](b, in.Q, int(s.ScratchSize()/2))
-	padded := len(stored) / s.Heads / D
+	padded := (s.Rows + 127) / 128 * 128
+	stored := devicetest.Out[uint16](b, in.Q, padded*s.Heads*D)
 	q := make([]float64, s.Rows*s.Heads*D)
 	for t := range s.Rows {
 		for h := range s.Heads {
@@ -163,10 +163,16 @@ func TestAttendRows(t *testing.T) {
 		"groups of two, odd sizes":            {shape{Rows: 35, Heads: 4, KVHeads: 2, Dim: 64, Rotary: 16}, 35, 61, false, 1, false},
 		"a group of three":                    {shape{Rows: 50, Heads: 3, KVHeads: 1, Dim: 64, Rotary: 16}, 50, 3, false, 1, false},
 		"every head its own keys":             {shape{Rows: 70, Heads: 2, KVHeads: 2, Dim: 64, Rotary: 64}, 70, 0, false, 1, false},
+		"tiles that end amid eight rows":      {shape{Rows: 130, Heads: 4, KVHeads: 2, Dim: 64, Rotary: 16}, 130, 0, false, 3, false},
 		"fewer rows than the launch":          {shape{Rows: 40, Heads: 8, KVHeads: 1, Dim: 64, Rotary: 16}, 9, 30, false, 1, false},
 		"sharp: the sums are rescaled":        {shape{Rows: 20, Heads: 8, KVHeads: 1, Dim: 64, Rotary: 16}, 20, 200, false, 3, false},
+		"few rows, keys in parts":             {shape{Rows: 3, Heads: 4, KVHeads: 2, Dim: 64, Rotary: 16, Units: 10}, 3, 150, false, 2, false},
+		"more parts than tiles of keys":       {shape{Rows: 20, Heads: 8, KVHeads: 1, Dim: 64, Rotary: 16, Units: 60}, 17, 20, true, 1, false},
+		"parts that some rows do not reach":   {shape{Rows: 40, Heads: 8, KVHeads: 1, Dim: 64, Rotary: 16, Units: 9}, 40, 0, false, 3, false},
 		"real dims":                           {shape{Rows: 9, Heads: 16, KVHeads: 2, Dim: 256, Rotary: 64}, 9, 55, false, 1, false},
 		"the model":                           {shape{Rows: 200, Heads: 16, KVHeads: 2, Dim: 256, Rotary: 64}, 200, 0, false, 1, true},
+		"the model, a long conversation":      {shape{Rows: 2, Heads: 16, KVHeads: 2, Dim: 256, Rotary: 64, Units: 132}, 2, 131070, false, 2, true},
+		"the model, keys in parts":            {shape{Rows: 16, Heads: 16, KVHeads: 2, Dim: 256, Rotary: 64, Units: 132}, 16, 9000, false, 2, true},
 		"the model, some way on, float input": {shape{Rows: 65, Heads: 16, KVHeads: 2, Dim: 256, Rotary: 64}, 64, 3000, true, 2, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -115,7 +115,7 @@ func (c *deltaCase) recur(y []float64) (x, o, state []float64) {
 	for i, v := range c.state {
 		state[i] = float64(v)
 	}
-	x, o = make([]float64, s.Rows*values), make([]float64, s.Rows*values)
+	x, o = make([]float64, s.Rows*values), make([]float64, c.n*values)
 	for t := range c.n {
 		in, y := c.proj[t*c.stride:], y[t*ch:]
 		for h := range s.ValueHeads {
@@ -171,14 +171,14 @@ func (c *deltaCase) ringAfter() []float64 {
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// deltaGot is what a device left.
+// deltaGot is what a device left; o only of the rows that count.
 type deltaGot struct{ y, x, o, state, ring []float64 }
 
 // run plays the mixer on a device.
 func (c *deltaCase) run(b *devicetest.Bench) deltaGot {
 	s, ch, values := c.s, c.s.Channels(), c.s.ValueHeads*c.s.Dim
 	at := rowsOn(b, c.proj, c.stride, c.f32)
-	tmp := s.Scratch(devicetest.In(b, make([]uint8, s.ScratchSize())))
+	tmp := s.Scratch(devicetest.In(b, nans(s.ScratchSize())))
 	in := kernels.DeltaInput{
 		QKV: at(0), Z: at(ch), B: at(c.b), A: at(c.a),
 		Taps: devicetest.In(b, c.taps), Decay: devicetest.In(b, c.decay), Dt: devicetest.In(b, c.dt),
@@ -204,7 +204,7 @@ func (c *deltaCase) run(b *devicetest.Bench) deltaGot {
 		}
 	}
 	return deltaGot{
-		y, wide(devicetest.Out[uint16](b, in.X, s.Rows*values)), wide(devicetest.Out[float32](b, tmp.Out, s.Rows*values)),
+		y, wide(devicetest.Out[uint16](b, in.X, s.Rows*values)), wide(devicetest.Out[float32](b, tmp.Out, c.n*values)),
 		wide(devicetest.Out[float32](b, in.State, len(c.state))), wide(devicetest.Out[float32](b, in.Ring, len(c.ring))),
 	}
 }
@@ -218,16 +218,17 @@ func TestDelta(t *testing.T) {
 		decay  float64
 		fast   bool // only where it is fast
 	}{
-		"one row at the beginning":      {kernels.DeltaShape{Rows: 1, KeyHeads: 2, ValueHeads: 4, Dim: 32}, 1, 0, false, 1, false},
-		"three rows: ring not full":     {kernels.DeltaShape{Rows: 3, KeyHeads: 1, ValueHeads: 1, Dim: 32}, 3, 2, false, 1, false},
-		"a chunk less one":              {kernels.DeltaShape{Rows: 63, KeyHeads: 1, ValueHeads: 3, Dim: 32}, 63, 5, true, 1, false},
-		"a chunk":                       {kernels.DeltaShape{Rows: 64, KeyHeads: 2, ValueHeads: 2, Dim: 64}, 64, 1000, false, 1, false},
-		"a chunk and one":               {kernels.DeltaShape{Rows: 65, KeyHeads: 1, ValueHeads: 2, Dim: 64}, 65, 6, true, 1, false},
-		"two chunks and two, real dims": {kernels.DeltaShape{Rows: 130, KeyHeads: 1, ValueHeads: 2, Dim: 128}, 130, 64, false, 0.1, false},
-		"fewer rows than the launch":    {kernels.DeltaShape{Rows: 130, KeyHeads: 1, ValueHeads: 2, Dim: 32}, 70, 64, false, 1, false},
-		"decay that forgets at once":    {kernels.DeltaShape{Rows: 70, KeyHeads: 1, ValueHeads: 2, Dim: 32}, 70, 64, false, 60, false},
-		"decay that hardly forgets":     {kernels.DeltaShape{Rows: 70, KeyHeads: 1, ValueHeads: 2, Dim: 32}, 70, 64, true, 1e-4, false},
-		"the model":                     {kernels.DeltaShape{Rows: 500, KeyHeads: 16, ValueHeads: 32, Dim: 128}, 500, 4096, false, 1, true},
+		"one row at the beginning":     {kernels.DeltaShape{Rows: 1, KeyHeads: 2, ValueHeads: 4, Dim: 32}, 1, 0, false, 1, false},
+		"three rows: ring not full":    {kernels.DeltaShape{Rows: 3, KeyHeads: 1, ValueHeads: 1, Dim: 32}, 3, 2, false, 1, false},
+		"a chunk less one":             {kernels.DeltaShape{Rows: 63, KeyHeads: 1, ValueHeads: 3, Dim: 32}, 63, 5, true, 1, false},
+		"a chunk":                      {kernels.DeltaShape{Rows: 64, KeyHeads: 2, ValueHeads: 2, Dim: 64}, 64, 1000, false, 1, false},
+		"a chunk and one":              {kernels.DeltaShape{Rows: 65, KeyHeads: 1, ValueHeads: 2, Dim: 64}, 65, 6, true, 1, false},
+		"a chunk and three, real dims": {kernels.DeltaShape{Rows: 67, KeyHeads: 1, ValueHeads: 1, Dim: 128}, 67, 64, false, 0.1, false},
+		"two chunks and two":           {kernels.DeltaShape{Rows: 130, KeyHeads: 1, ValueHeads: 2, Dim: 32}, 130, 64, false, 0.1, false},
+		"fewer rows than the launch":   {kernels.DeltaShape{Rows: 130, KeyHeads: 1, ValueHeads: 2, Dim: 32}, 70, 64, false, 1, false},
+		"decay that forgets at once":   {kernels.DeltaShape{Rows: 70, KeyHeads: 1, ValueHeads: 2, Dim: 32}, 70, 64, false, 60, false},
+		"decay that hardly forgets":    {kernels.DeltaShape{Rows: 70, KeyHeads: 1, ValueHeads: 2, Dim: 32}, 70, 64, true, 1e-4, false},
+		"the model":                    {kernels.DeltaShape{Rows: 500, KeyHeads: 16, ValueHeads: 32, Dim: 128}, 500, 4096, false, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,7 +11,7 @@ type address struct{ street, zip, city, line, lines string }
 var zips = map[string][]string{
 	"en": {"#####", "#####", "#####-####", "@@# #@@", "@## #@@", "@#@ #@#", "@@## #@@", "####"}, "de": {"#####", "#####", "####", "D-#####"}, "fr": {"#####"}, "es": {"#####"},
 	"it": {"#####"}, "pt": {"#####-###", "####-###"}, "nl": {"#### @@", "####@@"}, "pl": {"##-###"}, "el": {"#####", "### ##"}, "sv": {"### ##"}, "da": {"####"},
-	"ja": {"〒###-####", "###-####"}, "ko": {"#####"}, "zh": {"######"},
+	"ar": {"#####"}, "ru": {"######"}, "ja": {"〒###-####", "###-####"}, "ko": {"#####"}, "zh": {"######"},
 }
 
 var streetForms = map[string][]string{
@@ -24,6 +24,8 @@ var streetForms = map[string][]string{
 	"nl": {"%sstraat %n", "%slaan %n", "%sweg %n", "%splein %n", "%skade %n", "%sgracht %n", "%ssingel %n", "%s-straat %n"},
 	"pl": {"ul. %s %n", "ul. %s %n/%n", "al. %s %n", "os. %s %n", "pl. %s %n", "ulica %s %n m. %n"},
 	"el": {"%s %n", "οδός %s %n", "Λεωφόρος %s %n", "Λεωφ. %s %n", "Πλατεία %s %n"},
+	"ar": {"شارع %s %n", "%n شارع %s", "حي %s"},
+	"ru": {"ул. %s, д. %n", "улица %s, %n", "пр. %s, д. %n, кв. %n"},
 	"sv": {"%sgatan %n", "%svägen %n", "%s gränd %n", "%sstigen %n", "%s torg %n"},
 	"da": {"%sgade %n", "%svej %n", "%s Allé %n", "%sstræde %n", "%svænget %n"},
 }

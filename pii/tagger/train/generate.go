@@ -31,7 +31,7 @@ type generator struct {
 	neutral bool // nothing in this template is about anybody
 }
 
-func newGenerator(p *pools, clean []doc, rng *rand.Rand) (*generator, error) {
+func newGenerator(p *pools, clean []text, rng *rand.Rand) (*generator, error) {
 	g := &generator{rng: rng, p: p, templates: map[string][]string{}, clean: map[string][]doc{}}
 	files, err := templateFiles.ReadDir("templates")
 	if err != nil {
@@ -54,13 +54,13 @@ func newGenerator(p *pools, clean []doc, rng *rand.Rand) (*generator, error) {
 		g.langs = append(g.langs, lang)
 	}
 	for _, c := range clean {
-		g.clean[c.lang] = append(g.clean[c.lang], c)
+		g.clean[c.Lang] = append(g.clean[c.Lang], c.doc())
 	}
 	return g, nil
 }
 
 // personal are the slots that make the conditions in a text somebody's.
-var personal = []string{"{name", "{first", "{last", "{mr}", "my ", "My ", "I ", "I'", "He ", "She ", "{mrn}", "{age", "mein", "Mein", "mon ", "Mon ", "mi ", "Mi ", "mio", "Mio", "meu", "Meu", "mijn", "Mijn", "mój", "Mój", "γιος", "Min ", "息子", "아들", "我", "患", "환자"}
+var personal = []string{"{name", "{first", "{last", "{mr}", "my ", "My ", "I ", "I'", "He ", "She ", "{mrn}", "{age", "mein", "Mein", "mon ", "Mon ", "mi ", "Mi ", "mio", "Mio", "meu", "Meu", "mijn", "Mijn", "mój", "Mój", "γιος", "Min ", "息子", "아들", "我", "患", "환자", "المريض", "Пациент", "Моя "}
 
 // document draws a text of one to five templates, at times within clean text.
 func (g *generator) document() doc {
@@ -69,6 +69,8 @@ func (g *generator) document() doc {
 		g.lang = pick(g.rng, g.langs)
 	}
 	g.pool = g.p.byLang[g.lang]
+	templates := g.templates[g.lang]
+	g.lang, _, _ = strings.Cut(g.lang, "_")
 	d := doc{lang: g.lang}
 	n := 1
 	if g.rng.IntN(3) == 0 {
@@ -83,7 +85,7 @@ func (g *generator) document() doc {
 			d.parts = append(d.parts, pick(g.rng, c).parts...)
 			continue
 		}
-		d.parts = append(d.parts, g.fill(pick(g.rng, g.templates[g.lang]))...)
+		d.parts = append(d.parts, g.fill(pick(g.rng, templates))...)
 	}
 	return g.noise(d)
 }
@@ -129,7 +131,7 @@ func (g *generator) swap(d doc) doc {
 	if g.p.byLang[g.lang] == nil {
 		g.lang = "en"
 	}
-	g.pool = g.p.byLang[g.lang]
+	g.pool = g.p.byLang[poolOf(g.lang)]
 	out := doc{lang: d.lang, parts: make([]part, len(d.parts))}
 	copy(out.parts, d.parts)
 	known := map[string]string{}

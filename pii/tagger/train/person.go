@@ -29,8 +29,14 @@ func (g *generator) person() person {
 	case roll < 0.42 && !fused:
 		return compose(g.invent(), g.invent())
 	}
-	if (g.lang == "zh" || g.lang == "ja") && g.rng.IntN(4) == 0 {
-		return g.foreign()
+	if g.lang == "zh" || g.lang == "ja" {
+		switch n := g.rng.IntN(12); {
+		case n < 2:
+			return g.foreign()
+		case n < 4 && len(q.full) > 0:
+			name := pick(g.rng, q.full)
+			return person{first: name, last: name, full: name, fused: true}
+		}
 	}
 	if len(q.first) == 0 || len(q.last) == 0 {
 		q, fused = &g.p.listed, false
@@ -160,6 +166,8 @@ var orgKinds = map[string][]string{
 	"pt": {"%s Ltda.", "%s S.A.", "Universidade de %s", "Hospital %s", "Banco %s", "Prefeitura de %s", "Clínica %s", "Grupo %s", "Colégio %s"},
 	"nl": {"%s B.V.", "%s N.V.", "Universiteit %s", "Ziekenhuis %s", "Gemeente %s", "Bakkerij %s", "Stichting %s", "%s Bank", "Bouwbedrijf %s"},
 	"pl": {"%s Sp. z o.o.", "%s S.A.", "Uniwersytet w %s", "Szpital %s", "Bank %s", "Fabryka %s", "Zakład %s sp. j.", "Przychodnia %s", "Hurtownia %s", "Grupa %s"},
+	"ar": {"شركة %s", "جامعة %s", "مستشفى %s", "بنك %s", "مؤسسة %s", "بلدية %s", "نادي %s"},
+	"ru": {"ООО «%s»", "ЗАО «%s»", "%s Банк", "Университет %s", "Больница %s", "ФК «%s»", "Завод %s"},
 	"el": {"%s Α.Ε.", "Πανεπιστήμιο %s", "Νοσοκομείο %s", "Τράπεζα %s", "%s ΕΠΕ", "Δήμος %s"},
 	"sv": {"%s AB", "%s universitet", "%s sjukhus", "%s kommun", "Stiftelsen %s", "%s Bank"},
 	"da": {"%s A/S", "%s ApS", "%s Universitet", "%s Kommune", "%s Sygehus", "%s Bank", "%s Boldklub"},
@@ -180,7 +188,7 @@ func (g *generator) org() string {
 	case 1:
 		core = g.person().last
 	default:
-		if wide(g.lang) || g.lang == "el" {
+		if wide(g.lang) || g.lang == "el" || g.lang == "ar" || g.lang == "ru" {
 			core = pick(g.rng, g.pool.last)
 			break
 		}

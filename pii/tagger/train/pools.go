@@ -19,7 +19,7 @@ import (
 
 // pool holds what names and places look like in one language.
 type pool struct {
-	first, last, city, street, suffix, legal, orgs []string
+	first, last, full, city, street, suffix, legal, orgs []string
 }
 
 // pools holds all languages; any mixes names from everywhere.
@@ -45,11 +45,15 @@ var locales = map[string]struct{ faker, countries []string }{
 	"da": {[]string{"da", "nb_NO"}, []string{"DK", "NO"}},
 	"ja": {[]string{"ja"}, []string{"JP"}},
 	"ko": {[]string{"ko"}, []string{"KR"}},
-	"zh": {[]string{"zh_CN", "zh_TW"}, []string{"CN", "TW"}},
+	"zh": {[]string{"zh_CN"}, []string{"CN"}},
+	// In traditional characters.
+	"zh_TW": {[]string{"zh_TW"}, []string{"TW"}},
+	"ar":    {[]string{"ar"}, nil},
+	"ru":    {[]string{"ru"}, nil},
 }
 
 // others are locales that only lend names to other languages.
-var others = []string{"fi", "cs_CZ", "sk", "hu", "ro", "hr", "sr_RS_latin", "lv", "tr", "vi", "id_ID", "az", "af_ZA", "ru", "uk", "mk"}
+var others = []string{"fi", "cs_CZ", "sk", "hu", "ro", "hr", "sr_RS_latin", "lv", "tr", "vi", "id_ID", "az", "af_ZA", "uk", "mk", "he", "fa"}
 
 type fakerLocale struct {
 	First  []string `json:"first"`
@@ -59,10 +63,17 @@ type fakerLocale struct {
 	Suffix []string `json:"streetSuffix"`
 	Legal  []string `json:"legal"`
 	State  []string `json:"state"`
+	Full   []string `json:"full"`
+	Org    []string `json:"org"`
+	Common []string `json:"common"`
 }
 
 func readPools(o options, lists map[string]uint8, seen []labelled) (*pools, error) {
 	faker, err := readLocales(o.locales)
+	if err != nil {
+		return nil, err
+	}
+	east, err := readLocales(o.east)
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +90,7 @@ func readPools(o options, lists map[string]uint8, seen []labelled) (*pools, erro
 		src, q := locales[lang], &pool{}
 		for _, name := range src.faker {
 			q.join(faker[name])
+			q.join(east[name])
 		}
 		for _, c := range src.countries {
 			q.first = append(q.first, native(lang, first[c])...)
@@ -101,6 +113,13 @@ func readPools(o options, lists map[string]uint8, seen []labelled) (*pools, erro
 	}
 	for _, w := range sortedKeys(lists) {
 		flags := lists[w]
+		if strings.IndexFunc(w, func(r rune) bool { return !unicode.Is(unicode.Latin, r) }) >= 0 {
+			continue
+		}
+		if flags&feature.ListName != 0 && flags&feature.ListCommon == 0 {
+			// Most are names of families.
+			p.listed.last = append(p.listed.last, title(w))
+		}
 		if flags&feature.ListForename != 0 {
 			p.listed.first = append(p.listed.first, title(w))
 		}
@@ -124,6 +143,15 @@ func readLocales(name string) (map[string]fakerLocale, error) {
 	return faker, nil
 }
 
+// poolOf is where the names of a labelled document's language are: Chinese ones
+// are in traditional characters.
+func poolOf(lang string) string {
+	if lang == "zh" {
+		return "zh_TW"
+	}
+	return lang
+}
+
 func (q *pool) join(f fakerLocale) {
 	q.first = append(q.first, f.First...)
 	q.last = append(q.last, f.Last...)
@@ -131,12 +159,14 @@ func (q *pool) join(f fakerLocale) {
 	q.street = append(q.street, f.Street...)
 	q.suffix = append(q.suffix, f.Suffix...)
 	q.legal = append(q.legal, f.Legal...)
+	q.full = append(q.full, f.Full...)
+	q.orgs = append(q.orgs, f.Org...)
 }
 
 // harvest takes places and organizations from the labelled documents.
 func (p *pools) harvest(seen []labelled) {
 	for _, d := range seen {
-		q := p.byLang[d.Lang]
+		q := p.byLang[poolOf(d.Lang)]
 		if q == nil || strings.HasPrefix(d.Source, "europeana") {
 			continue
 		}
@@ -227,7 +257,7 @@ func native(lang string, names []string) []string {
 	switch lang {
 	case "el":
 		table = unicode.Greek
-	case "ja", "zh":
+	case "ja", "zh", "zh_TW":
 		table = unicode.Han
 	case "ko":
 		table = unicode.Hangul

@@ -19,7 +19,8 @@ const (
 	kindSwap
 	kindOwn
 	kindClean
-	kindHeld
+	kindTune
+	kindPlain
 )
 
 // Tags: 0 is outside, then B I E S of each label in the order of its id.

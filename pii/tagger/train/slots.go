@@ -90,7 +90,7 @@ var phoneForms = map[string][]string{
 	"de": {"+49 1## #######", "0### #######", "0## ########", "01## ### ####", "+49 (0)## ######", "0###/######", "+43 6## ######", "+41 7# ### ## ##"}, "fr": {"0# ## ## ## ##", "+33 # ## ## ## ##", "06########", "0#.##.##.##.##"},
 	"es": {"6## ### ###", "+34 6## ## ## ##", "9# ### ## ##", "6########", "+52 55 #### ####"}, "it": {"3## ### ####", "+39 3## #######", "0# #######", "0##/######"}, "pt": {"(##) 9####-####", "+55 11 9####-####", "+351 9## ### ###", "9########"},
 	"nl": {"06-########", "06 ## ## ## ##", "0##-#######", "+31 6 ########"}, "pl": {"+48 ### ### ###", "### ### ###", "## ### ## ##", "###-###-###"}, "el": {"69########", "210 #######", "+30 69# ### ####", "69## ######"},
-	"sv": {"07#-### ## ##", "+46 7# ### ## ##", "08-### ## ##"}, "da": {"## ## ## ##", "+45 ## ## ## ##", "########"}, "ja": {"090-####-####", "03-####-####", "080########", "+81 90-####-####"}, "ko": {"010-####-####", "02-###-####", "010########"}, "zh": {"13#########", "1## #### ####", "010-########", "+86 1## #### ####", "09##-###-###"},
+	"sv": {"07#-### ## ##", "+46 7# ### ## ##", "08-### ## ##"}, "da": {"## ## ## ##", "+45 ## ## ## ##", "########"}, "ar": {"05########", "+966 5# ### ####", "010########", "+20 10 #### ####"}, "ru": {"+7 9## ###-##-##", "8 (9##) ###-##-##", "89#########"}, "ja": {"090-####-####", "03-####-####", "080########", "+81 90-####-####"}, "ko": {"010-####-####", "02-###-####", "010########"}, "zh": {"13#########", "1## #### ####", "010-########", "+86 1## #### ####", "09##-###-###"},
 }
 
 var natForms = map[string][]string{
@@ -103,7 +103,7 @@ var medicine = map[string][2]string{
 	"de": {"Diabetes Typ 2|Asthma|Depression|Brustkrebs|Epilepsie|Rheuma|eine Angststörung|Bluthochdruck|Multiple Sklerose|Migräne|Herzinsuffizienz", ""}, "fr": {"diabète de type 2|asthme|dépression|un cancer du sein|épilepsie|hypertension|sclérose en plaques|migraines chroniques|la maladie de Crohn", ""},
 	"es": {"diabetes tipo 2|asma|depresión|cáncer de mama|epilepsia|hipertensión|esclerosis múltiple|migraña crónica|artritis reumatoide", ""}, "it": {"diabete di tipo 2|asma|depressione|un tumore al seno|epilessia|ipertensione|sclerosi multipla|celiachia", ""}, "pt": {"diabetes tipo 2|asma|depressão|câncer de mama|epilepsia|hipertensão|esclerose múltipla|enxaqueca", ""},
 	"nl": {"diabetes type 2|astma|een depressie|borstkanker|epilepsie|hoge bloeddruk|multiple sclerose|reuma", ""}, "pl": {"cukrzycę typu 2|astmę|depresję|raka piersi|padaczkę|nadciśnienie|stwardnienie rozsiane", ""}, "el": {"διαβήτη τύπου 2|άσθμα|κατάθλιψη|καρκίνο του μαστού|επιληψία|υπέρταση", ""},
-	"sv": {"typ 2-diabetes|astma|depression|bröstcancer|epilepsi|högt blodtryck|multipel skleros", ""}, "da": {"type 2-diabetes|astma|depression|brystkræft|epilepsi|forhøjet blodtryk|sklerose", ""}, "ja": {"2型糖尿病|喘息|うつ病|乳がん|てんかん|高血圧|統合失調症", ""}, "ko": {"제2형 당뇨병|천식|우울증|유방암|간질|고혈압", ""}, "zh": {"2型糖尿病|哮喘|抑郁症|乳腺癌|癫痫|高血压|乙肝", ""},
+	"sv": {"typ 2-diabetes|astma|depression|bröstcancer|epilepsi|högt blodtryck|multipel skleros", ""}, "da": {"type 2-diabetes|astma|depression|brystkræft|epilepsi|forhøjet blodtryk|sklerose", ""}, "ja": {"2型糖尿病|喘息|うつ病|乳がん|てんかん|高血圧|統合失調症", ""}, "ar": {"السكري|الربو|الاكتئاب|ارتفاع ضغط الدم|الصرع", ""}, "ru": {"диабет|астма|депрессия|гипертония|эпилепсия", ""}, "ko": {"제2형 당뇨병|천식|우울증|유방암|간질|고혈압", ""}, "zh": {"2型糖尿病|哮喘|抑郁症|乳腺癌|癫痫|高血压|乙肝", ""},
 }
 
 var ethnic = map[string]string{
@@ -166,11 +166,11 @@ func cased(s, slot string, l pii.Label) part {
 var countries = [][]string{
 	strings.Split("Germany|France|Spain|Canada|Nigeria|Brazil|Japan|USA|United Kingdom|India|Mexico|Poland|Italy|Kenya|Sweden|Greece|Australia|Turkey|Vietnam|Chile|Ireland|New Zealand|Egypt|Pakistan|Ukraine", "|"),
 	strings.Split("Deutschland|Österreich|Schweiz|Frankreich|Polen|Türkei", "|"), strings.Split("España|México|Francia|Colombia|Argentina|Perú|Ecuador|Marruecos", "|"), strings.Split("France|Belgique|Suisse|Maroc|Algérie", "|"),
-	strings.Split("日本|中国|韓国|アメリカ", "|"), strings.Split("中国|日本|美国|英国|加拿大|新加坡", "|"), strings.Split("대한민국|미국|일본|중국", "|"),
+	strings.Split("日本|中国|韓国|アメリカ", "|"), strings.Split("中国|日本|美国|英国|加拿大|新加坡", "|"), strings.Split("대한민국|미국|일본|중국", "|"), strings.Split("مصر|السعودية|فرنسا|المغرب|العراق", "|"), strings.Split("Россия|Украина|Германия|Китай|Япония", "|"),
 }
 
 func (g *generator) countrySet() int {
-	return map[string]int{"de": 1, "es": 2, "fr": 3, "ja": 4, "zh": 5, "ko": 6}[g.lang]
+	return map[string]int{"de": 1, "es": 2, "fr": 3, "ja": 4, "zh": 5, "ko": 6, "ar": 7, "ru": 8}[g.lang]
 }
 
 // trait draws what a person is, has or did.

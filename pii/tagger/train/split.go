@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"hash/fnv"
 	"os"
 	"path/filepath"
@@ -13,25 +14,65 @@ import (
 	"weir/pii/eval"
 )
 
-// unseenSources are kept from training whole.
-var unseenSources = map[string]bool{"ambientmeta": true, "uner_de_pud": true}
+// The sides of the division.
+const (
+	train  = iota
+	tune   // chooses thresholds, steps and trainings
+	report // gives the figures of the card, and decides nothing
+	numSides
+)
+
+var sideNames = [numSides]string{"train", "tune", "report"}
+
+// sides are the labelled documents of each side.
+type sides [numSides][]labelled
 
 // labelled is a document of the labelled data.
 type labelled struct{ eval.Doc }
 
-// divide keeps one document in five from training, with all that share its
-// template, and whole sources.
-func divide(docs []eval.Doc) (seen, unseen []labelled) {
+// divide gives one document in ten to the side that tunes and one to the side
+// that reports, each with all that share its template. Of two sources nothing is
+// trained on: one is only reported from, the other tunes with a half.
+func divide(docs []eval.Doc) sides {
+	var out sides
 	for _, d := range docs {
-		h := fnv.New32a()
-		h.Write([]byte(d.Source + "/" + group(d)))
-		if unseenSources[d.Source] || h.Sum32()%5 == 0 {
-			unseen = append(unseen, labelled{d})
-		} else {
-			seen = append(seen, labelled{d})
+		n := hash(d.Source+"/"+group(d)) % 10
+		side := train
+		switch {
+		case d.Source == "uner_de_pud", d.Source == "ambientmeta" && n%2 == 1, n == 1:
+			side = report
+		case d.Source == "ambientmeta", n == 0:
+			side = tune
 		}
+		out[side] = append(out[side], labelled{d})
 	}
-	return seen, unseen
+	return out
+}
+
+// divideClean does the same with text without anything private, and returns what
+// is trained on.
+func divideClean(clean []text, out *sides) []text {
+	var rest []text
+	for i, t := range clean {
+		side := train
+		switch hash(t.Text) % 10 {
+		case 0:
+			side = tune
+		case 1:
+			side = report
+		default:
+			rest = append(rest, t)
+			continue
+		}
+		out[side] = append(out[side], labelled{eval.Doc{ID: fmt.Sprintf("clean-%d", i), Text: t.Text, Source: "clean", Lang: t.Lang}})
+	}
+	return rest
+}
+
+func hash(s string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(s))
+	return h.Sum32()
 }
 
 // group names what documents have in common that were made from one another.
@@ -112,18 +153,28 @@ func handle(text string, sp eval.Span) bool {
 	return sp.End-sp.Start > 1 && text[sp.Start] == '@' || sp.Start > 0 && text[sp.Start-1] == '@'
 }
 
-func writeHeld(dir string, docs []labelled, cov eval.Coverage) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
+// write writes the documents that are not trained on, a folder for each side.
+func (s *sides) write(dir string, cov eval.Coverage) error {
 	b, err := json.Marshal(cov)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "coverage.json"), b, 0o644); err != nil {
+	for _, side := range [...]int{tune, report} {
+		if err := writeDocs(filepath.Join(dir, sideNames[side]), s[side], b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeDocs(dir string, docs []labelled, cov []byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	f, err := os.Create(filepath.Join(dir, "held.jsonl"))
+	if err := os.WriteFile(filepath.Join(dir, "coverage.json"), cov, 0o644); err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(dir, "docs.jsonl"))
 	if err != nil {
 		return err
 	}

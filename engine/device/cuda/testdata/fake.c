@@ -133,7 +133,7 @@ status cuMemFreeHost(void *p) { INSIDE; free(p); F.pinned--; return OK; }
 // ---- the stream: a row of things to do ------------------------------------------------
 typedef struct { char *name; int allowed; } function;
 typedef struct { function *f; unsigned grid[3], block[3], shared; uint64_t words[8]; int n; } launch;
-typedef struct { int n, edge_count; launch node[256]; int from[1024], to[1024]; } graph;
+typedef struct { int n, edge_count; launch node[256]; int from[1024], to[1024]; char early[1024]; } graph;
 typedef struct { int alive; long at; } event;
 typedef struct { int kind; char *to; const char *from; uint64_t n; int fill; event *e; graph *g; launch l; } op;
 enum { FILL, COPY, MARK, PLAY, LAUNCH };
@@ -302,6 +302,7 @@ status cuGraphAddDependencies_v2(graph *g, const uintptr_t *from, const uintptr_
   INSIDE;
   for (uint64_t i = 0; i < n; i++) {
     if (g->edge_count == 1024 || from[i] < 1 || from[i] >= to[i] || (int)to[i] > g->n || e[i].type != e[i].from || e[i].to) return INVALID;
+    g->early[g->edge_count] = e[i].type == 1;
     g->from[g->edge_count] = (int)from[i] - 1;
     g->to[g->edge_count++] = (int)to[i] - 1;
     F.edges++;
@@ -309,7 +310,17 @@ status cuGraphAddDependencies_v2(graph *g, const uintptr_t *from, const uintptr_
   }
   return OK;
 }
-status cuGraphInstantiateWithFlags(graph **x, graph *g, uint64_t f) { INSIDE; (void)f; *x = malloc(sizeof **x); memcpy(*x, g, sizeof *g); F.execs++; return OK; }
+// A programmatic edge may only be its end's sole way in and its start's sole way out.
+status cuGraphInstantiateWithFlags(graph **x, graph *g, uint64_t f) {
+  INSIDE;
+  (void)f;
+  for (int e = 0; e < g->edge_count; e++)
+    for (int o = 0; g->early[e] && o < g->edge_count; o++)
+      if (o != e && (g->from[o] == g->from[e] || g->to[o] == g->to[e])) return INVALID;
+  *x = malloc(sizeof **x); memcpy(*x, g, sizeof *g);
+  F.execs++;
+  return OK;
+}
 status cuGraphUpload(graph *x, uintptr_t s) { INSIDE; return x && s ? OK : INVALID; }
 status cuGraphLaunch(graph *x, uintptr_t s) { INSIDE; if (!s) return INVALID; return push((op){.kind = PLAY, .g = x}); }
 status cuGraphExecDestroy(graph *x) { INSIDE; free(x); F.execs--; return OK; }

@@ -3,7 +3,7 @@
 //
 // Begin at [Tokens] and [Extractor.IDs]. Training and inference both use this
 // package, so there is one account of what a feature is. A feature depends on
-// its token and on at most one token and two characters before and behind it.
+// its token and on at most one token and three characters before and behind it.
 //
 // It promises linear time, no allocation beyond the caller's buffers, and any
 // bytes as input. [Version] changes whenever the features of a text do.
@@ -15,14 +15,23 @@ import (
 )
 
 // Version identifies the features. Weights name the one they were trained with.
-const Version = 1
+const Version = 2
 
 // The embedding table has Rows rows in three regions. Row 0 is all zero.
 const (
 	Rows     = 65536
-	wordFrom = 1     // whole words
-	gramFrom = 24576 // runs of three and four characters
-	miscFrom = 57344 // shapes, lists, signs, gaps
+	wordFrom = 1                                      // whole words
+	gramFrom = 24576                                  // runs of three and four characters
+	listFrom = 57344                                  // what the lists say
+	miscFrom = listFrom + endFrom + maxPart*listFlags // shapes, signs, gaps
+)
+
+// The rows of lists, from listFrom on: a word's flags and case; the flags of the
+// words that begin at a character of a script without blanks, by length; and of
+// those that end there.
+const (
+	beginFrom = listFlags * shapes
+	endFrom   = beginFrom + maxPart*listFlags
 )
 
 // MaxIDs bounds the rows of a token.

@@ -29,6 +29,7 @@ const (
 	hPair
 	hTriple
 	hScript
+	hStem
 )
 
 func mix(h, v uint32) uint32 {
@@ -43,6 +44,14 @@ func finish(h, from, to uint32) uint16 {
 	return uint16(from + uint32(uint64(h)*uint64(to-from)>>32))
 }
 
+// minStem is the length in characters from which a word's last s may be an
+// ending.
+const minStem = 4
+
+// shapes is how many values caseShape has.
+const shapes = 6
+
+func listRow(n uint32) uint16 { return uint16(listFrom + n) }
 func wordRow(h uint32) uint16 { return finish(h, wordFrom, gramFrom) }
 func gramRow(h uint32) uint16 { return finish(h, gramFrom, miscFrom) }
 func miscRow(h uint32) uint16 { return finish(h, miscFrom, Rows) }
@@ -67,7 +76,7 @@ func (x *Extractor) IDs(s string, toks []Token, i int, ids []uint16) []uint16 {
 		}
 		return append(ids, miscRow(h))
 	}
-	return solidIDs(s, t, ids)
+	return x.parts(s, t, solidIDs(s, t, ids))
 }
 
 // word appends the rows of letters.
@@ -100,8 +109,9 @@ func (x *Extractor) word(text string, ids []uint16) []uint16 {
 	}
 	buf[n] = '$'
 	n++
-	h := uint32(hWord)
+	h, stem := uint32(hWord), uint32(0)
 	for _, r := range buf[1 : n-1] {
+		stem = h
 		h = mix(h, uint32(r))
 	}
 	h = mix(h, uint32(min(total, maxRunes)))
@@ -109,7 +119,12 @@ func (x *Extractor) word(text string, ids []uint16) []uint16 {
 	shape := caseShape(first, upper, lower)
 	ids = append(ids, miscRow(mix(mix(mix(hShape, shape), uint32(lengthClass(total))), script)))
 	if l := x.lists.Lookup(h); l != 0 {
-		ids = append(ids, miscRow(mix(mix(hList, uint32(l)), shape)))
+		ids = append(ids, listRow(uint32(l)*shapes+shape))
+	} else if total > minStem && total <= maxRunes && buf[n-2] == 's' {
+		// A name in the genitive, or a plural.
+		if l := x.lists.Lookup(mix(stem, uint32(total-1))); l != 0 {
+			ids = append(ids, miscRow(mix(mix(hStem, uint32(l)), shape)))
+		}
 	}
 	return grams(buf[:n], ids)
 }
@@ -249,6 +264,63 @@ func solidIDs(s string, t Token, ids []uint16) []uint16 {
 		gramRow(mix(mix(mix(mix(hTriple, 2), c), q), uint32(behind))),
 		miscRow(mix(mix(mix(hScript, wideScript(r)), wideScript(prev)), wideScript(next))),
 	)
+}
+
+// maxPart is how many characters of a word of a script without blanks are
+// looked up.
+const maxPart = 6
+
+// parts appends what the lists say of the words of up to six characters that
+// begin and that end at a character.
+func (x *Extractor) parts(s string, t Token, ids []uint16) []uint16 {
+	var first, last [maxPart]rune
+	n := around(s, t, &first, &last)
+	for size := 1; size <= n.behind; size++ {
+		if l := x.lists.Lookup(hashRunes(first[:size])); l != 0 {
+			ids = append(ids, listRow(beginFrom+uint32(size-1)*listFlags+uint32(l)))
+		}
+	}
+	for size := 2; size <= n.before; size++ {
+		if l := x.lists.Lookup(hashRunes(last[maxPart-size:])); l != 0 {
+			ids = append(ids, listRow(endFrom+uint32(size-1)*listFlags+uint32(l)))
+		}
+	}
+	return ids
+}
+
+// near counts the characters of scripts without blanks around a token, with it.
+type near struct{ behind, before int }
+
+// around reads the characters from a token on into first, and those up to it
+// into the end of last.
+func around(s string, t Token, first, last *[maxPart]rune) near {
+	var n near
+	for at := int(t.Start); n.behind < maxPart && at < len(s); n.behind++ {
+		r, size := utf8.DecodeRuneInString(s[at:])
+		if !solid(r) {
+			break
+		}
+		first[n.behind] = r
+		at += size
+	}
+	for at := int(t.End); n.before < maxPart && at > 0; n.before++ {
+		r, size := utf8.DecodeLastRuneInString(s[:at])
+		if !solid(r) {
+			break
+		}
+		last[maxPart-1-n.before] = r
+		at -= size
+	}
+	return n
+}
+
+// hashRunes is hashWord of a word of scripts without capitals.
+func hashRunes(w []rune) uint32 {
+	h := uint32(hWord)
+	for _, r := range w {
+		h = mix(h, uint32(r))
+	}
+	return mix(h, uint32(len(w)))
 }
 
 func wideScript(r rune) uint32 {
