@@ -48,7 +48,7 @@ kernel void odd(
 
 type args struct {
 	rows, cols uint32
-	eps        [2]float32
+	_          [2]float32
 }
 
 // remote is memory that the host does not see.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"weir/metalsrc"
 	"weir/metalsrc/msl"
@@ -150,7 +151,20 @@ func (c compiler) product(name string, make func(dir, out string) error) (string
 	if err == nil {
 		err = os.Rename(filepath.Join(dir, "out"), path)
 	}
-	return path, errors.Join(err, os.RemoveAll(dir))
+	return path, errors.Join(err, os.RemoveAll(dir), c.prune())
+}
+
+// prune removes what was made long ago. Something of it that is still wanted is
+// made again.
+func (c compiler) prune() error {
+	old := time.Now().Add(-14 * 24 * time.Hour)
+	entries, err := os.ReadDir(c.dir)
+	for _, e := range entries {
+		if st, gone := e.Info(); gone == nil && st.ModTime().Before(old) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(c.dir, e.Name())))
+		}
+	}
+	return err
 }
 
 func (c compiler) compile(dir string, args ...string) error {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"weir/engine/device"
 	"weir/engine/device/emulator"
@@ -400,6 +401,14 @@ func TestCompilers(t *testing.T) {
 // them get it whole.
 func TestBuildSideBySide(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	dir := filepath.Join(os.Getenv("XDG_CACHE_HOME"), "weir-kernels")
+	abandoned := filepath.Join(dir, "build-of-last-month")
+	if err := os.MkdirAll(abandoned, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(abandoned, time.Time{}, time.Now().Add(-30*24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -410,7 +419,7 @@ func TestBuildSideBySide(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	left, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "weir-kernels", "*"))
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type settings struct {
 
 // dispatch mirrors Dispatch.
 type dispatch struct {
-	barrier, tensor uint64
+	_, tensor       uint64
 	kernel          *byte
 	buf             [31]*byte
 	off, len, bytes [31]uint64

@@ -43,8 +43,11 @@ func load() (system string, e entries, err error) {
 	if err != nil {
 		return "", e, err
 	}
-	if _, err := purego.Dlopen("/System/Library/Frameworks/Foundation.framework/Foundation", flags); err != nil {
-		return "", e, err
+	// Without Core Graphics in the process a program without windows gets no device.
+	for _, framework := range []string{"Foundation", "CoreGraphics"} {
+		if _, err := purego.Dlopen("/System/Library/Frameworks/"+framework+".framework/"+framework, flags); err != nil {
+			return "", e, err
+		}
 	}
 	metal, err := purego.Dlopen("/System/Library/Frameworks/Metal.framework/Metal", flags)
 	if err != nil {
