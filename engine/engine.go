@@ -118,7 +118,7 @@ func (e *Engine) open(o Options) error {
 		return err
 	}
 	if g != nil && o.MLX {
-		return errors.Join(errors.New("MLX's rounding is on the processor only"), g.close())
+		return errors.Join(errors.New("rounding as MLX does is on the processor only"), g.close())
 	}
 	if g != nil {
 		e.backend, e.chunk = g, g.m.Chunk()

@@ -40,6 +40,36 @@ func OpenDevice(backend string) (device.Device, error) {
 	return nil, fmt.Errorf("%q is no backend with a device: cuda and metal are", backend)
 }
 
+// ProbeDevice looks at the GPU of a backend, tries it, and returns what it
+// found as lines of text. On a Mac it compiles all kernels.
+func ProbeDevice(backend string) (string, error) {
+	if backend == BackendMetal || backend == BackendAuto && runtime.GOOS == "darwin" {
+		r := metal.Probe(metal.Options{})
+		if !r.OK() {
+			return "", errors.New(strings.TrimSpace(r.String()))
+		}
+		return r.String(), nil
+	}
+	dev, err := OpenDevice(backend)
+	if err != nil {
+		return "", err
+	}
+	c := dev.Caps()
+	text := fmt.Sprintf("%s, %s, %d multiprocessors, %d MiB free, %d KiB of shared memory", c.Name, c.Family, c.Units, c.Memory>>20, c.Shared>>10)
+	if m, ok := dev.(device.Meter); ok {
+		copied, err := m.Bandwidth(1<<30, 5)
+		if err != nil {
+			return "", errors.Join(err, dev.Close())
+		}
+		peak, err := m.MatrixPeak(5)
+		if err != nil {
+			return "", errors.Join(err, dev.Close())
+		}
+		text += fmt.Sprintf("\ncopies %.0f GB/s, read and written; multiplies %.0f TFLOP/s in bfloat16", copied/1e9, peak/1e12)
+	}
+	return text, dev.Close()
+}
+
 // openGPU loads the model on a GPU, or returns nil when the options leave it to
 // the processor.
 func openGPU(file *checkpoint.Checkpoint, o Options) (*gpuBackend, error) {

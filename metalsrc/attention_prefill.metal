@@ -24,14 +24,25 @@ struct AttendArgs {
 
 // qk_rows: norm and rotation of q and k; k and v to their places in the cache.
 // rope is float [row][rotary/2][2], cosine and sine; dimension j turns with
-// j+rotary/2. One simdgroup a row and head (q heads, k heads, v heads).
-// Grid: (rows, ceil((heads+2*kvHeads)/4)), threads 128.
+// j+rotary/2. One simdgroup a row and head (q heads, k heads, v heads). Rows of
+// q that fill up the last tile are zeros: a NaN among them would come into its
+// neighbours by the products with a diagonal matrix in attend_rows.
+// Grid: (rows of q in whole tiles, ceil((heads+2*kvHeads)/4)), threads 128.
 template <typename T, uint D>
 inline void qk_rows(
     device const T *q, device const T *k, device const T *v, device const bfloat *gainQ, device const bfloat *gainK,
     device const float *rope, device const Step *step, device bfloat *outQ, device bfloat *keys, device bfloat *values,
     constant AttendArgs &args, threadgroup float *mine, uint row, uint slot, uint lane) {
-  if (row >= metal::min(args.rows, step->n) || slot >= args.heads + 2u * args.kvHeads) return;
+  const bool query = slot < args.heads;
+  const uint group = args.heads / args.kvHeads;
+  if (slot >= args.heads + 2u * args.kvHeads) return;
+  if (row >= metal::min(args.rows, step->n)) {
+    if (query && row < args.padded) {
+      outQ += ((ulong(slot / group) * args.padded + row) * group + slot % group) * D;
+      for (uint i = lane; i < D; i += 32u) outQ[i] = bfloat(0.0f);
+    }
+    return;
+  }
   const ulong cached = ulong(step->pos + row) * args.kvHeads;
   if (slot >= args.heads + args.kvHeads) {
     const uint head = slot - args.heads - args.kvHeads;
@@ -40,9 +51,7 @@ inline void qk_rows(
     for (uint i = lane; i < D; i += 32u) values[i] = bfloat(float(v[i]));
     return;
   }
-  const bool query = slot < args.heads;
   const uint head = query ? slot : slot - args.heads;
-  const uint group = args.heads / args.kvHeads;
   device const T *from = query ? q + ulong(row) * args.strideQ + head * 2u * D : k + ulong(row) * args.strideK + head * D;
   device const bfloat *gain = query ? gainQ : gainK;
   device bfloat *to = query ? outQ + ((ulong(head / group) * args.padded + row) * group + head % group) * D : keys + (cached + head) * D;

@@ -50,7 +50,7 @@ kernel void rope_rows(
 
 struct QmvArgs {
   uint rows, cols; // cols a multiple of 64
-  uint parts;      // simdgroups that share a strip of rows
+  uint parts;      // simdgroups that share a strip of rows: a power of two
   uint quads;      // a head's width in float4s: 8, 16 or 32, for the gated norm
   float eps;
 };
@@ -62,8 +62,9 @@ struct Place {
 };
 inline Place place(constant QmvArgs &args, uint tg, uint sg, uint nsg, uint lane) {
   Place p;
-  p.strip = tg * (nsg / args.parts) + sg / args.parts;
-  p.first = (sg % args.parts) * 32u + lane;
+  const uint shift = metal::popcount(args.parts - 1u); // a division would take longer
+  p.strip = tg * (nsg >> shift) + (sg >> shift);
+  p.first = (sg & (args.parts - 1u)) * 32u + lane;
   p.stride = args.parts * 32u;
   return p;
 }
@@ -79,7 +80,7 @@ inline float gather_rows(thread const float *y, threadgroup float *part, uint pa
   if (parts > 1u) {
     if (lane < 4u) part[sg * 4u + lane] = mine;
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (lane < 4u && sg % parts == 0u) {
+    if (lane < 4u && (sg & (parts - 1u)) == 0u) {
       mine = 0.0f;
       for (uint i = 0; i < parts; i++) mine += part[(sg + i) * 4u + lane];
     }
@@ -114,7 +115,7 @@ inline float gather_rows(thread const float *y, threadgroup float *part, uint pa
   strip_run<4, 1>(y, one, two, q, q, row, xs, sums, nb, at.first, at.stride);                    \
   const float product = gather_rows(y, part, args.parts, sg, lane);                              \
   const uint out = at.strip * 4u + lane;                                                         \
-  if (lane >= 4u || out >= args.rows || sg % args.parts != 0u) return;
+  if (lane >= 4u || out >= args.rows || (sg & (args.parts - 1u)) != 0u) return;
 
 // y = W (h*gain) / rms(h).
 //@early
@@ -222,7 +223,7 @@ kernel void qmv4_delta_out_add(
   Fetched<2> first, gate;
   QMV_BEGIN(fetch(first, o, nb, tid, n); fetch(gate, z, nb, tid, n);)
   (void)red;
-  const float4 own_gain = ((device const float4 *)gain)[tid % args.quads]; // n is a multiple of quads
+  const float4 own_gain = ((device const float4 *)gain)[tid & (args.quads - 1u)]; // n is a multiple of quads
 #pragma unroll
   for (uint i = 0; i < 2u; i++)
     if (i * n < nb * 8u) stage(xs, sums, nb, i * n + tid, gated_norm(first.x[i], gate.x[i], own_gain, args.quads, args.eps));

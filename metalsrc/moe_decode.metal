@@ -241,7 +241,8 @@ kernel void moe_down_add(
   const bool is_shared = sg == args.top;
   const uint most = metal::max(args.width, args.shared_width) / 32u;
   const uint nb = (is_shared ? args.shared_width : args.width) / 32u;
-  const uint abreast = 32u / args.lanes, mine = lane / args.lanes, first = lane % args.lanes;
+  const uint shift = metal::popcount(args.lanes - 1u), abreast = 32u >> shift; // lanes is a power of two
+  const uint mine = lane >> shift, first = lane & (args.lanes - 1u);
   const uint per = 4u * abreast, base = tg * per;
   threadgroup float4 *xs = all_xs + sg * 8u * (most + 1u);
   threadgroup float2 *sums = all_sums + sg * most;

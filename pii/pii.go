@@ -7,7 +7,11 @@
 // It promises that offsets are bytes of the original text, however the value
 // was disguised (folding is undone before a span is reported), that a text it
 // could not examine is an error and never an empty result, and that no error
-// carries text. What to do about a finding is not decided here: see package
+// carries text. A result depends on the text, its key and the parts alone, and
+// not on what was scanned before, so that a conversation scanned turn by turn
+// has the findings of one scanned at once. A text must be there whole: where it
+// arrives in pieces the caller joins them, since what stands behind a value may
+// say what it is. What to do about a finding is not decided here: see package
 // policy. Replacing and restoring values is in package weir/pii/mask,
 // recognizers in weir/pii/rules, folding in weir/pii/fold.
 package pii

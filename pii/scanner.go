@@ -30,6 +30,9 @@ type ScannerOptions struct {
 	// Labels are those that the parts find beside the built-in ones. Their
 	// placeholders are never findings.
 	Labels []Label
+	// Looked, if set, is told whether a text was among those that were scanned
+	// before. It must be safe for concurrent use.
+	Looked func(hit bool)
 }
 
 const (
@@ -43,6 +46,7 @@ type Scanner struct {
 	own     []string // stems of the labels that are not built in
 	version string
 	cache   *otter.Cache[cacheKey, []Span]
+	looked  func(hit bool)
 }
 
 // cacheKey is the digest of all that a result depends on. The cache holds
@@ -51,7 +55,10 @@ type cacheKey [sha256.Size]byte
 
 // NewScanner returns a scanner that runs parts over every text.
 func NewScanner(opts ScannerOptions, parts ...Part) *Scanner {
-	s := &Scanner{parts: slices.Clone(parts)}
+	s := &Scanner{parts: slices.Clone(parts), looked: opts.Looked}
+	if s.looked == nil {
+		s.looked = func(bool) {}
+	}
 	h := sha256.New()
 	for _, p := range parts {
 		fmt.Fprintf(h, "%d:%s=%d:%s;", len(p.Name), p.Name, len(p.Version), p.Version)
@@ -91,7 +98,9 @@ func (s *Scanner) Scan(ctx context.Context, t Text) ([]Span, error) {
 	}
 	key := s.key(t)
 	if s.cache != nil {
-		if spans, ok := s.cache.GetIfPresent(key); ok {
+		spans, ok := s.cache.GetIfPresent(key)
+		s.looked(ok)
+		if ok {
 			return spans, nil
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"weir/engine"
 	"weir/engine/checkpoint"
 	"weir/engine/cpu"
 	"weir/engine/tokenizer"
@@ -19,6 +20,7 @@ import (
 
 type engineDoctorCommand struct {
 	Checkpoint string `help:"Folder of the checkpoint; that of pull unless given." type:"path" placeholder:"DIR"`
+	Backend    string `enum:"auto,cpu,cuda,metal" default:"auto" help:"Which GPU to look at; cpu for none."`
 	AnySize    bool   `help:"Take other sizes of the same architecture."`
 	JSON       bool   `help:"Print JSON."`
 }
@@ -33,6 +35,7 @@ func (c engineDoctorCommand) Run(_ context.Context, io streams, root *cli) error
 	report := []finding{
 		{Check: "processor", OK: true, Detail: fmt.Sprintf("%s, %d cores, kernels %v", runtime.GOARCH, runtime.GOMAXPROCS(0), cpu.Best().Level())},
 		checkMemory(),
+		checkGPU(c.Backend),
 		checkCheckpoint(dir, c.AnySize),
 		checkTokenizer(dir),
 	}
@@ -69,6 +72,26 @@ func checkMemory() finding {
 			f.Mend = "the model runs, but reads weights from disk again and again: it will be slow"
 		}
 		return f
+	}
+	return f
+}
+
+// checkGPU tells of the GPU that the engine would use. None is no fault: the
+// processor computes then.
+func checkGPU(backend string) finding {
+	f := finding{Check: "gpu", OK: true}
+	if backend == engine.BackendCPU {
+		f.Detail = "not looked at"
+		return f
+	}
+	text, err := engine.ProbeDevice(backend)
+	switch {
+	case err == nil:
+		f.Detail = strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n      ")
+	case backend == engine.BackendAuto:
+		f.Detail = fmt.Sprintf("none that can be used: %v", err)
+	default:
+		return failed("gpu", err)
 	}
 	return f
 }

@@ -33,7 +33,7 @@ func openEngineLocal(u config.Upstream, log *slog.Logger, panicked func()) (engi
 		}
 	}
 	m, err := model.Open(u.Engine.Checkpoint, engine.Options{
-		Threads: u.Engine.Threads, CacheBytes: int64(u.Engine.Cache), MaxContext: u.ContextLength, AnySize: u.Engine.AnySize,
+		Backend: u.Engine.Backend, Threads: u.Engine.Threads, CacheBytes: int64(u.Engine.Cache), MaxContext: u.ContextLength, AnySize: u.Engine.AnySize,
 	}, o, log)
 	if err != nil {
 		return engineLocal{}, checkpointHint(u.Engine.Checkpoint, fmt.Errorf("load the model of upstream %s: %w", u.Name, err))

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -65,7 +66,9 @@ func (p *parts) openStore(ctx context.Context) error {
 	if err != nil {
 		return hinted{fmt.Errorf("open the store's key: %w", err), "set store.key to env:VAR, file:PATH or keychain:NAME"}
 	}
-	db, err := sqlite.Open(ctx, p.cfg.Store.Path, sqlite.Options{Full: p.cfg.Store.Sync == config.SyncFull})
+	db, err := sqlite.Open(ctx, p.cfg.Store.Path, sqlite.Options{
+		Full: p.cfg.Store.Sync == config.SyncFull, Committed: p.storeCommit(),
+	})
 	if err != nil {
 		return hinted{fmt.Errorf("open the store %s: %w", p.cfg.Store.Path, err), "set store.path to a file that this user may write"}
 	}
@@ -81,6 +84,14 @@ func (p *parts) openStore(ctx context.Context) error {
 	p.tasks = task.New(db, keys, task.Options{Retention: p.cfg.Store.Retention})
 	p.approvals = approve.New(db, keys)
 	return nil
+}
+
+// storeCommit times commits, where there are metrics.
+func (p *parts) storeCommit() func(time.Duration, error) {
+	if p.metrics == nil {
+		return nil
+	}
+	return p.metrics.StoreCommit
 }
 
 // keyIsThere keeps a new key from being made beside a store that was sealed with
@@ -115,7 +126,7 @@ func (p *parts) openGate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.scanner = pii.NewScanner(pii.ScannerOptions{Labels: own}, parts...)
+	p.scanner = pii.NewScanner(pii.ScannerOptions{Labels: own, Looked: p.scanCache()}, parts...)
 	if p.policy, err = loadPolicy(ctx, p.cfg); err != nil {
 		return err
 	}
@@ -123,6 +134,14 @@ func (p *parts) openGate(ctx context.Context) error {
 		ScanBudget: p.cfg.Limits.ScanTimeout, NoNote: !p.cfg.Mask.Note, Limits: wire.Limits{Depth: p.cfg.Limits.Depth},
 	})
 	return p.gate.SelfTest(ctx)
+}
+
+// scanCache counts texts that were scanned before, where there are metrics.
+func (p *parts) scanCache() func(bool) {
+	if p.metrics == nil {
+		return nil
+	}
+	return p.metrics.ScanCache
 }
 
 func loadPolicy(ctx context.Context, cfg *config.Config) (*policy.Policy, error) {

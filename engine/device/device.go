@@ -86,6 +86,9 @@ type Profiler interface {
 type Meter interface {
 	// Bandwidth copies n bytes, and counts bytes read and written a second.
 	Bandwidth(n int64, rounds int) (float64, error)
+	// MatrixPeak is how many operations a second the matrix units do on bfloat16
+	// with nothing to wait for.
+	MatrixPeak(rounds int) (float64, error)
 }
 
 // Caps are the properties of a device that plans depend on.

@@ -141,7 +141,17 @@ func TestStepsAgainstReference(t *testing.T) {
 
 func TestChunksAgainstReference(t *testing.T) {
 	t.Parallel()
-	m, ref := openTiny(t, open(t, emulator.Options{}), gpu.Options{}), openReference(t)
+	for name, o := range map[string]emulator.Options{"portable": {}, "matrix units": {Matrix: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testChunks(t, o)
+		})
+	}
+}
+
+func testChunks(t *testing.T, o emulator.Options) {
+	t.Helper()
+	m, ref := openTiny(t, open(t, o), gpu.Options{}), openReference(t)
 	for _, n := range []int{2, 5, 65, 130} {
 		s, err := m.NewState()
 		if err != nil {

@@ -27,18 +27,6 @@ func (d *bytes) step(q int32, b byte) (int32, bool) {
 	return 0, false
 }
 
-// matches runs over a whole text.
-func (d *bytes) matches(text string) bool {
-	q := int32(0)
-	for i := range len(text) {
-		var ok bool
-		if q, ok = d.step(q, text[i]); !ok {
-			return false
-		}
-	}
-	return d.accept[q]
-}
-
 // words accepts the texts and nothing else.
 func words(texts []string) *bytes {
 	texts = slices.Clone(texts)

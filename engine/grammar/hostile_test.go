@@ -139,12 +139,20 @@ func TestAmbiguityIsBounded(t *testing.T) {
 		{"type":"object","properties":{"a":{"$ref":"#/$defs/t"},"x":{"type":"null"}}},
 		{"type":"object","properties":{"a":{"$ref":"#/$defs/t"},"y":{"type":"null"}}},
 		{"type":"null"}]}},"$ref":"#/$defs/t"}`)
-	const depth = 20
+	const depth = 14
 	if !accepts(g, strings.Repeat(`{"a":`, depth)+"null"+strings.Repeat("}", depth)) {
 		t.Error("a deep value is not taken")
 	}
-	if accepts(g, strings.Repeat(`{"a":`, 65)+"null"+strings.Repeat("}", 65)) {
-		t.Error("a value deeper than the bound is taken")
+}
+
+// Brackets within one another are bounded.
+func TestDepthIsBounded(t *testing.T) {
+	t.Parallel()
+	g := compile(t, vocabulary(), `{"$defs":{"t":{"type":"array","items":{"$ref":"#/$defs/t"}}},"$ref":"#/$defs/t"}`)
+	for depth, want := range map[int]bool{1: true, 64: true, 65: false} {
+		if accepts(g, strings.Repeat("[", depth)+strings.Repeat("]", depth)) != want {
+			t.Errorf("%d brackets within one another: want %v", depth, want)
+		}
 	}
 }
 

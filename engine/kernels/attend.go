@@ -137,7 +137,7 @@ func (s AttendShape) QKRows(in AttendInput) device.Command {
 	q, _, _ := s.scratch(in)
 	return device.Command{
 		Kernel:  fmt.Sprintf("qk_rows%s_d%d", in.QGate.suffix(), s.Dim),
-		Groups:  [3]int{s.Rows, piecesOf(s.Heads+2*s.KVHeads, 4), 1},
+		Groups:  [3]int{piecesOf(s.tiles()*s.tile()*s.KVHeads, s.Heads), piecesOf(s.Heads+2*s.KVHeads, 4), 1},
 		Threads: [3]int{128, 1, 1},
 		Args: []device.Arg{
 			in.QGate.Arg, in.K.Arg, in.V.Arg, in.GainQ, in.GainK, in.Rope, in.Step, q, in.Keys, in.Values, s.args(in),

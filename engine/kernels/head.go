@@ -15,9 +15,14 @@ type headArgs struct {
 
 // HeadGroups is how many candidates [HeadArgmax] makes of a matrix on a device
 // of so many units: as many threadgroups as run at a time, as far as there are
-// rows for them.
+// rows for them. NVIDIA's multiprocessors, of which there are more than any Mac
+// has cores, hold two by their registers.
 func HeadGroups(m Matrix, units int) int {
-	return min(max(4*units, 1), (m.Rows+31)/32)
+	each := 4
+	if units > 80 {
+		each = 2
+	}
+	return min(max(each*units, 1), (m.Rows+31)/32)
 }
 
 // HeadArgmax makes logits = m * (h*gain) / rms(h), all of them, and best

@@ -201,6 +201,9 @@ func (l *loader) checkEngine(u *Upstream, key string) {
 	if u.BaseURL != "" {
 		l.problem(key+".base_url", "must not be set beside engine.checkpoint", "an upstream is a server or a model within Weir")
 	}
+	if !slices.Contains(Backends(), u.Engine.Backend) {
+		l.problem(key+".engine.backend", "must be auto, cpu, cuda or metal", "")
+	}
 	if u.Engine.Threads < 0 {
 		l.problem(key+".engine.threads", "must not be negative", "")
 	}

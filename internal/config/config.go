@@ -98,13 +98,19 @@ type Upstream struct {
 type Engine struct {
 	// Checkpoint is the folder of the model's files; empty for none.
 	Checkpoint string `yaml:"checkpoint"`
-	// Threads to compute with; 0 for all cores.
+	// Backend is what computes, one of [Backends].
+	Backend string `yaml:"backend"`
+	// Threads of the processor to compute with; 0 for all cores.
 	Threads int `yaml:"threads"`
 	// Cache bounds what is kept of earlier prompts.
 	Cache Bytes `yaml:"cache"`
 	// AnySize lets in other dimensions of the same architecture.
 	AnySize bool `yaml:"any_size"`
 }
+
+// Backends are what a model within Weir may run on: a GPU where one will do,
+// the processor, a GPU of NVIDIA's, a Mac's.
+func Backends() []string { return []string{"auto", "cpu", "cuda", "metal"} }
 
 // The kinds of [Upstream].
 const (

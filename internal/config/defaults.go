@@ -45,7 +45,7 @@ func upstreamDefaults() Upstream {
 		// The kind that is trusted less: what it gets is examined and masked.
 		Kind:    KindCloud,
 		Timeout: 10 * time.Minute,
-		Engine:  Engine{Cache: 1 << 30},
+		Engine:  Engine{Backend: "auto", Cache: 1 << 30},
 	}
 }
 

@@ -17,6 +17,7 @@ func TestEngineUpstream(t *testing.T) {
 		"in the cloud":   {"kind: cloud\n    engine: {checkpoint: m}", "upstreams[0].kind"},
 		"and a server":   {"kind: local\n    base_url: http://127.0.0.1:1/v1\n    engine: {checkpoint: m}", "upstreams[0].base_url"},
 		"negative":       {"kind: local\n    engine: {checkpoint: m, threads: -1}", "upstreams[0].engine.threads"},
+		"no backend":     {"kind: local\n    engine: {checkpoint: m, backend: tpu}", "upstreams[0].engine.backend"},
 		"no cache":       {"kind: local\n    engine: {checkpoint: m, cache: 0}", "upstreams[0].engine.cache"},
 		"neither":        {"kind: local\n    engine: {threads: 2}", "upstreams[0].base_url"},
 		"misspelled key": {"kind: local\n    engine: {checkpiont: m}", "upstreams[0].engine.checkpiont"},

@@ -50,15 +50,34 @@ func (g *Gate) Clear(ctx context.Context, d *Decided, r audit.Receipt, to Target
 	if a := d.Action(); d.failed != nil || a != policy.Allow && a != policy.Mask {
 		return Cleared{}, errNotAllowed
 	}
-	edits, masked, err := d.maskEdits()
+	body, label, used, err := g.masked(d, to, mask.NewBook([32]byte{}, nil))
+	if wide := d.widened(used); err == nil && label != "" && len(wide) > 0 {
+		body, label, _, err = g.masked(d, to, mask.NewBook([32]byte{}, wide))
+	}
 	if err != nil {
-		return Cleared{}, fmt.Errorf("mask request: %w", err)
+		return Cleared{}, err
+	}
+	if label != "" {
+		return Cleared{}, wire.Errorf(wire.CodeLeakPrevented, "a masked value of type %s was about to leave; nothing was sent (decision %s)", label, r.ID())
+	}
+	if err := d.commit(ctx, "cloud"); err != nil {
+		return Cleared{}, err
+	}
+	return Cleared{outbound{body: body, header: to.Header, upstream: to.Upstream, book: d.task.Book(), made: true}}, nil
+}
+
+// masked writes the request with its masks, and the label of a value that stands
+// in it all the same. The values in also are masked wherever they stand.
+func (g *Gate) masked(d *Decided, to Target, also *mask.Book) (body []byte, leak pii.Label, used []mask.Entry, err error) {
+	edits, masked, err := d.maskEdits(also)
+	if err != nil {
+		return nil, "", nil, fmt.Errorf("mask request: %w", err)
 	}
 	patches := d.withheldPatches()
 	edits = outside(d.chat, edits, patches)
-	body, err := g.finish(d.chat, edits, patches, to, len(masked) > 0 && !g.opts.NoNote && needsNote(masked))
+	body, err = g.finish(d.chat, edits, patches, to, len(masked) > 0 && !g.opts.NoNote && needsNote(masked))
 	if err != nil {
-		return Cleared{}, err
+		return nil, "", nil, err
 	}
 	label, leaks := mask.Leaks(body, masked)
 	if leaks {
@@ -66,17 +85,25 @@ func (g *Gate) Clear(ctx context.Context, d *Decided, r audit.Receipt, to Target
 		// Those words are not the client's text: without them it must pass.
 		bare, err := g.finish(d.chat, edits, patches, Target{Upstream: to.Upstream, Profile: to.Profile}, false)
 		if err != nil {
-			return Cleared{}, err
+			return nil, "", nil, err
 		}
 		label, leaks = mask.Leaks(bare, masked)
 	}
-	if leaks {
-		return Cleared{}, wire.Errorf(wire.CodeLeakPrevented, "a masked value of type %s was about to leave; nothing was sent (decision %s)", label, r.ID())
+	if !leaks {
+		label = ""
 	}
-	if err := d.commit(ctx, "cloud"); err != nil {
-		return Cleared{}, err
+	return body, label, masked, nil
+}
+
+// widened returns the entries for values that are none of the findings: they were
+// widened, so that the token stands free. As such they were not looked for
+// elsewhere.
+func (d *Decided) widened(used []mask.Entry) []mask.Entry {
+	found := map[string]bool{}
+	for _, f := range d.findings {
+		found[d.chat.Leaves()[f.Leaf].Value[f.Start:f.End]] = true
 	}
-	return Cleared{outbound{body: body, header: to.Header, upstream: to.Upstream, book: d.task.Book(), made: true}}, nil
+	return slices.DeleteFunc(slices.Clone(used), func(e mask.Entry) bool { return found[e.Value] })
 }
 
 // Keep makes the request for an upstream on this machine, with all values in it.
@@ -143,7 +170,7 @@ func outside(c *wire.Chat, edits []wire.Edit, drop []wire.Patch) []wire.Edit {
 // maskEdits returns the edits that replace what is masked or withheld, and the
 // entries they use. Text that looks like one of the task's own placeholders is
 // masked as well: it must come back as the text that it is.
-func (d *Decided) maskEdits() ([]wire.Edit, []mask.Entry, error) {
+func (d *Decided) maskEdits(also *mask.Book) ([]wire.Edit, []mask.Entry, error) {
 	book, leaves := d.task.Book(), d.chat.Leaves()
 	spans, styles := d.masked()
 	withheldLeaf := map[int]bool{}
@@ -158,6 +185,9 @@ func (d *Decided) maskEdits() ([]wire.Edit, []mask.Entry, error) {
 	for i, l := range leaves {
 		if withheldLeaf[i] || len(spans[i]) == 0 && (book.Len() == 0 || !d.chat.Places[i].Maskable || protocolWord(l.Value)) {
 			continue
+		}
+		if p := d.chat.Places[i]; also.Len() > 0 && p.Maskable && p.Field != "model" && p.Field != "role" {
+			spans[i] = append(spans[i], also.Find(l.Value)...)
 		}
 		es, entries, err := book.Edits(l.Value, spans[i], style, taken)
 		if err != nil {

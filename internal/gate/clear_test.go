@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"weir/internal/audit"
 	"weir/internal/gate"
 	"weir/internal/wire"
@@ -81,23 +83,34 @@ var placeholder = regexp.MustCompile(`\b[A-Z]+_[A-Z2-7]{5,}\b`)
 func TestPlaceholdersStandFree(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"letters in front":      "xxx" + person + " is here",
-		"capitals in front":     "MR" + person + " is here",
-		"letters behind":        person + "sson is here",
-		"digits behind":         person + "123",
-		"underscores":           "_" + person + "_x",
-		"two values touch":      person + email,
-		"the same value twice":  person + person,
-		"three in a row":        person + person + person + "x",
-		"a letter of a script":  "é" + person + "é",
-		"inside a word":         "pre" + person + "post",
-		"looks like a token":    "EMAIL_" + person,
-		"before a placeholder":  person + "_AAAAA",
-		"zero width in between": "a\u200b" + person + "\u200bb",
+		"letters in front":        "xxx" + person + " is here",
+		"capitals in front":       "MR" + person + " is here",
+		"letters behind":          person + "sson is here",
+		"digits behind":           person + "123",
+		"underscores":             "_" + person + "_x",
+		"two values touch":        person + email,
+		"the same value twice":    person + person,
+		"three in a row":          person + person + person + "x",
+		"a letter of a script":    "é" + person + "é",
+		"inside a word":           "pre" + person + "post",
+		"looks like a token":      "EMAIL_" + person,
+		"before a placeholder":    person + "_AAAAA",
+		"zero width in between":   "a\u200b" + person + "\u200bb",
+		"a token's look in front": "PERSON_AAAAA" + person + " is here",
+		"and one apart":           "PERSON_AAAAA " + person + " is here",
+		"and one behind":          person + "PERSON_AAAAA",
+		"with a digit":            "PERSON_Q7K2M" + person,
+		"of another label":        "EMAIL_AAAAA" + person + " EMAIL_AAAAA" + email,
+		"twice":                   "PERSON_AAAAAPERSON_AAAAA" + person,
+		"joined by an underscore": "PERSON_AAAAA_" + person,
+		"a name like a stem":      "PERSON_AAAAAPersonx and " + person,
+		"a value made by a token": "AAAAAperson_aaaaa" + person,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setUp(t, known(), nil, gate.Options{})
+			w := known()
+			w["Person"], w["AAAAA"] = pii.PersonName, pii.Username
+			b := setUp(t, w, nil, gate.Options{})
 			d := b.decided(chat(message("user", text)), nil)
 			out, err := b.gate.Clear(t.Context(), d, b.receipt(d), sky)
 			if err != nil {
@@ -120,6 +133,47 @@ func TestPlaceholdersStandFree(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whatever is glued to what looks like a placeholder, a request that would be
+// masked is masked, comes back whole, and is never stopped for a leak that is
+// none.
+func TestGluedTextNeverStopsARequest(t *testing.T) {
+	t.Parallel()
+	w := words{
+		"LEE": pii.PersonName, "Lena": pii.PersonName, "ANN LEE": pii.PersonName, "Person": pii.PersonName, "王芳": pii.PersonName,
+		"A2B3C4": pii.AccountID, "AAAAA": pii.Username, "Bo": pii.PersonName, "lee": pii.Username, email: pii.EmailAddress,
+	}
+	part := rapid.SampledFrom([]string{
+		"PERSON_AAAAA", "EMAIL_AAAAA", "PERSON_Q7K2M", "LEE", "Lena", "ANN LEE", "Person", "王芳", "lee", "A2B3C4", "Bo", email,
+		" ", ",", "_", "'s", "x", "PERSON", "AAAAA", "person_aaaaa", ".", "-", "Lee",
+	})
+	b := setUp(t, w, nil, gate.Options{})
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		text := strings.Join(rapid.SliceOfN(part, 1, 6).Draw(rt, "text"), "")
+		d := b.gate.Decide(b.Context(), b.examinedIn(fmt.Sprint(n), chat(message("user", text))), gate.Step{Kind: "turn", Mode: "auto", Dialect: "chat", Upstream: "sky", Caller: "me"})
+		out, err := b.gate.Clear(b.Context(), d, b.receipt(d), sky)
+		if err != nil {
+			rt.Fatalf("%q: %v", text, err)
+		}
+		raw, err := out.Bytes("sky")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		c, err := wire.ReadChat(raw, wire.Limits{})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for i, l := range c.Leaves() {
+			if p := c.Places[i]; p.Source == "user" && p.Field == "content" {
+				if back, _ := out.Restorer().Restore(l.Value); back != text {
+					rt.Fatalf("%q went as %q and came back as %q", text, l.Value, back)
+				}
+			}
+		}
+	})
 }
 
 // overlapping is a classifier whose finds depend on the text around.

@@ -145,7 +145,7 @@ func (e *Examined) scan(ctx context.Context, s Scanner, i int, past []turn) {
 		if l.Kind == wire.Number { // a number is replaced whole
 			sp.Start, sp.End = 0, len(l.Value)
 		}
-		e.findings = append(e.findings, t.finding(i, sp, place))
+		e.findings = append(e.findings, t.finding(e.chat, i, sp, place))
 	}
 }
 
@@ -208,7 +208,7 @@ func (e *Examined) propagate(past []turn) {
 		}
 		for _, sp := range known.Find(l.Value) {
 			if !covered(have, sp) {
-				f := t.finding(i, sp, place)
+				f := t.finding(e.chat, i, sp, place)
 				all, have = append(all, f), append(slices.Clone(have), f)
 			}
 		}

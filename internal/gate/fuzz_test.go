@@ -24,6 +24,8 @@ func FuzzGate(f *testing.F) {
 		`{"model":"` + email + `","messages":[{"role":"user","content":"\ud800 ` + person + ` \udc00"}]}`,
 		`{"model":"gpt-x","messages":[{"role":"developer","content":""},{"role":"user","content":"` + email + `"}],"n":-0.5e+7}`,
 		chat(message("user", "EMAIL_3ZWBA PERSON_AAAAA "+person+"'s "+email)),
+		chat(message("user", "PERSON_AAAAA"+person+" PERSON_AAAAA "+email+" EMAIL_AAAAA"+email)),
+		chat(message("user", "PERSON_AAAAA"+person), message("assistant", "PERSON_AAAAA"), message("user", person+"PERSON_AAAAA")),
 	} {
 		f.Add(body)
 	}

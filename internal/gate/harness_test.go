@@ -108,11 +108,17 @@ func setUp(t testing.TB, s gate.Scanner, d gate.Decider, opts gate.Options) *ben
 // examined reads a body and has the gate look at it.
 func (b *bench) examined(body string) *gate.Examined {
 	b.Helper()
+	return b.examinedIn("t", body)
+}
+
+// examinedIn does so in the task of that id.
+func (b *bench) examinedIn(id, body string) *gate.Examined {
+	b.Helper()
 	c, err := wire.ReadChat([]byte(body), wire.Limits{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	ref := task.Ref{Caller: "me", Explicit: "t"}
+	ref := task.Ref{Caller: "me", Explicit: id}
 	for _, d := range c.Chain() {
 		ref.Chain = append(ref.Chain, task.Digest(d))
 	}
@@ -157,6 +163,15 @@ func (b *bench) cleared(body string) string {
 		b.Fatal(err)
 	}
 	return string(raw)
+}
+
+// clearedIn is cleared in the task of that id.
+func (b *bench) clearedIn(id, body string) {
+	b.Helper()
+	d := b.gate.Decide(b.Context(), b.examinedIn(id, body), gate.Step{Kind: "turn", Mode: "auto", Dialect: "chat", Upstream: "sky", Caller: "me"})
+	if _, err := b.gate.Clear(b.Context(), d, b.receipt(d), sky); err != nil {
+		b.Fatalf("clear %s: %v", body, err)
+	}
 }
 
 func (b *bench) kept(body string) string {

@@ -65,9 +65,11 @@ func (t turn) withheld(place wire.Place) bool {
 	return t.Tainted && t.role == "assistant" && (place.Field == "content" || place.Field == "arguments" || place.Field == "other" || place.Field == "number" && place.Maskable)
 }
 
-func (t turn) finding(leaf int, sp pii.Span, place wire.Place) Finding {
-	f := Finding{Leaf: leaf, Span: sp, Place: place, Settled: t.settled}
-	if t.settled {
+// finding is a span in a leaf of the turn. Settled is only what the message is
+// known by: elsewhere in it a value may be new.
+func (t turn) finding(c *wire.Chat, leaf int, sp pii.Span, place wire.Place) Finding {
+	f := Finding{Leaf: leaf, Span: sp, Place: place, Settled: t.settled && c.InDigest(leaf)}
+	if f.Settled {
 		f.Before = policy.Action(t.Actions[string(sp.Label)])
 	}
 	return f

@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/gate"
 	"weir/internal/wire"
+	"weir/pii"
 	"weir/policy"
 )
 
@@ -149,5 +150,36 @@ func TestAnswersHoldForTheirTurn(t *testing.T) {
 		if d := b.decided(chat(turn, message("assistant", "Rest."), message("user", "Again: "+illness)), nil); d.Action() != policy.AskUser {
 			t.Errorf("%s: a new turn: %s", tc.answer, d.Action())
 		}
+	}
+}
+
+// A message is known by its text. What is new elsewhere in it (a name, a number, a
+// member's name) was not decided with it, and what stood there then is decided
+// again.
+func TestNewValuesInKnownMessages(t *testing.T) {
+	t.Parallel()
+	answer, next := message("assistant", "Noted."), message("user", "Now a joke")
+	for name, tc := range map[string]struct {
+		first, later string // the first message, then and now
+		want         policy.Action
+	}{
+		"nothing new":          {message("user", "It is "+ssn), message("user", "It is "+ssn), policy.Mask},
+		"a name":               {message("user", "hi"), `{"role":"user","name":"` + ssn + `","content":"hi"}`, policy.KeepLocal},
+		"a name beside":        {message("user", "It is "+ssn), `{"role":"user","name":"` + ssn + `","content":"It is ` + ssn + `"}`, policy.KeepLocal},
+		"a number":             {message("user", "hi"), `{"role":"user","content":"hi","ref":7512349081}`, policy.KeepLocal},
+		"the name of a member": {message("user", "hi"), `{"role":"user","content":"hi","` + ssn + `":true}`, policy.KeepLocal},
+		"a mark of a cache":    {message("user", "hi"), `{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"` + ssn + `"}}]}`, policy.KeepLocal},
+		"within arguments":     {message("user", "hi"), `{"role":"user","content":"hi"}`, policy.Allow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := known()
+			w["7512349081"] = pii.SocialSecurityNumber
+			b := setUp(t, w, nil, gate.Options{})
+			b.kept(chat(tc.first))
+			if got := b.decided(chat(tc.later, answer, next), nil).Action(); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
 	}
 }

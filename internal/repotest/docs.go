@@ -133,7 +133,44 @@ func CheckMetrics(r *Repo) []Fault {
 			}
 		}
 	}
-	return r.mentions(n)
+	return append(r.mentions(n), r.unfed()...)
+}
+
+// unfed finds methods of Metrics that nothing outside their package names: what
+// they count would stay 0 for ever.
+func (r *Repo) unfed() []Fault {
+	var out []Fault
+	for _, f := range r.Shipped() {
+		if f.Dir() != "internal/telemetry" || f.Syntax == nil {
+			continue
+		}
+		for _, d := range f.Syntax.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv == nil || !fn.Name.IsExported() || receiver(fn) != "Metrics" {
+				continue
+			}
+			used := slices.ContainsFunc(r.Shipped(), func(o *File) bool {
+				return o.Dir() != "internal/telemetry" && strings.Contains(o.Text, "."+fn.Name.Name)
+			})
+			if !used {
+				out = append(out, r.at(f, fn.Pos(), "nothing calls %s", fn.Name.Name))
+			}
+		}
+	}
+	return out
+}
+
+// receiver is the name of a method's type.
+func receiver(fn *ast.FuncDecl) string {
+	t := fn.Recv.List[0].Type
+	if star, ok := t.(*ast.StarExpr); ok {
+		t = star.X
+	}
+	name, _ := t.(*ast.Ident)
+	if name == nil {
+		return ""
+	}
+	return name.Name
 }
 
 // CheckCLI holds docs/cli.md against the commands, flags and exit codes of

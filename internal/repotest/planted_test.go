@@ -127,6 +127,24 @@ func TestInventedData(t *testing.T) {
 	}
 }
 
+// TestUnfedMetric holds that what is never counted is noticed.
+func TestUnfedMetric(t *testing.T) {
+	t.Parallel()
+	for call, faults := range map[string]int{"": 1, "m.Lost()": 0} {
+		r, err := repotest.Load(fstest.MapFS{
+			"internal/telemetry/m.go": {Data: []byte("package telemetry\ntype Metrics struct{}\nfunc (m *Metrics) Lost() {}\nfunc (m *Metrics) own() { m.Lost() }")},
+			"cmd/weir/a.go":           {Data: []byte("package main\nfunc f() { " + call + " }")},
+			"docs/metrics.md":         {Data: []byte("none")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := repotest.CheckMetrics(r); len(got) != faults || faults > 0 && !strings.Contains(got[0].What, "nothing calls Lost") {
+			t.Errorf("with %q: %v", call, got)
+		}
+	}
+}
+
 // TestPlantedGaps takes something out of a document and wants it missed.
 func TestPlantedGaps(t *testing.T) {
 	t.Parallel()

@@ -73,6 +73,7 @@ type Chat struct {
 	Messages  []Message
 	Opaque    []Opaque
 	contents  []span // the content arrays of messages
+	digested  []bool // by leaf, see [Chat.InDigest]
 	// MessagesAt is the offset just after the messages array's bracket.
 	MessagesAt int
 

@@ -129,6 +129,40 @@ func TestDigestIgnoresForm(t *testing.T) {
 	}
 }
 
+// What counts in the digest is what changes it.
+func TestInDigest(t *testing.T) {
+	t.Parallel()
+	const at = "~"
+	for _, msg := range []string{
+		`{"role":"user","content":"~"}`, `{"role":"user","content":[{"type":"text","text":"~"}]}`, `{"role":"user","name":"~","content":"x"}`,
+		`{"role":"user","content":"x","extra":"~"}`, `{"role":"user","content":"x","~":1}`, `{"role":"user","content":"{\"a\":\"~\"}"}`,
+		`{"role":"user","content":"{\"~\":1}"}`, `{"role":"user","content":"{\"a\":\"{\\\"b\\\":\\\"~\\\"}\"}"}`,
+		`{"role":"tool","tool_call_id":"~","content":"x"}`, `{"role":"assistant","content":"x","extra":"~"}`, `{"role":"assistant","name":"~","content":"x"}`,
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"~","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"~","arguments":"{}"}}]}`,
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":\"~\"}"}}]}`,
+		`{"role":"user","content":[{"type":"text","text":"x","cache_control":{"type":"~"}}]}`,
+	} {
+		c, err := wire.ReadChat([]byte(`{"model":"m","messages":[`+msg+`]}`), wire.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := false
+		for i, l := range c.Leaves() {
+			if l.Value != at {
+				continue
+			}
+			seen = true
+			if changes := digest(t, msg) != digest(t, strings.Replace(msg, at, "other", 1)); changes != c.InDigest(i) {
+				t.Errorf("%s: a change shows: %t, InDigest: %t", msg, changes, c.InDigest(i))
+			}
+		}
+		if !seen {
+			t.Errorf("%s: no such leaf", msg)
+		}
+	}
+}
+
 // The digest of an answer as it goes out equals the one it has when it comes
 // back in the history.
 func TestDigestOfReply(t *testing.T) {

@@ -96,38 +96,44 @@ func digestMessages(c *Chat) {
 	for i, m := range c.Messages {
 		sums[i] = NewMessageDigest(m.Role)
 	}
-	hosts := make([]bool, len(c.inner)+1)
+	hosts := map[int32]bool{} // whether the string that holds a document counts
+	c.digested = make([]bool, len(c.leaves))
 	for i := range c.leaves {
 		l := &c.leaves[i]
 		msg := c.Places[i].Message
 		if msg < 0 || msg >= len(sums) {
 			continue
 		}
+		doc := int32(0)
 		for l.doc != 0 { // the string that holds the document is the text
-			doc := l.doc
+			doc = int32(l.doc)
 			l = &c.inner[doc-1].host
-			if l.doc == 0 && hosts[doc] {
-				l = nil
-				break
-			}
-			hosts[doc] = true
 		}
-		if l != nil && l.Kind == String {
-			digestLeaf(c, sums[msg], l)
+		if counts, seen := hosts[doc]; seen && doc != 0 {
+			c.digested[i] = counts
+			continue
 		}
+		c.digested[i] = l.Kind == String && digestLeaf(c, sums[msg], l)
+		hosts[doc] = c.digested[i]
 	}
 	for i := range sums {
 		c.Messages[i].Digest = sums[i].Sum()
 	}
 }
 
-func digestLeaf(c *Chat, sum *MessageDigest, l *Leaf) {
+// InDigest says that leaf i counts in the digest of its message: the message
+// would be another one if the leaf's text were. Ids, names, numbers, cache marks,
+// the names of members and what servers add to answers do not count.
+func (c *Chat) InDigest(i int) bool { return c.digested[i] }
+
+// digestLeaf adds a leaf of the body itself, and says whether it counts.
+func digestLeaf(c *Chat, sum *MessageDigest, l *Leaf) bool {
 	k := c.containers[l.parent]
 	switch {
 	case l.Key == "role", l.Key == "id", l.Key == "tool_call_id", l.Key == "type", l.Key == "name" && k.name != "function" && k.name != "function_call":
-		return
+		return false
 	case k.name == "cache_control", l.Key == "reasoning_content", l.Key == "reasoning":
-		return
+		return false
 	case l.Key == "content" && k.index >= 0, l.Key == "refusal" && k.index >= 0,
 		l.Key == "text" && k.index >= 0 && k.parent >= 0 && c.containers[k.parent].name == "content":
 		sum.Content(l.Value)
@@ -142,7 +148,9 @@ func digestLeaf(c *Chat, sum *MessageDigest, l *Leaf) {
 	case sum.role == "assistant":
 		// Servers add members of their own to answers and clients send some of
 		// them back: an answer is known by what it says.
+		return false
 	default:
 		sum.other(l.Key, l.Value)
 	}
+	return true
 }

@@ -48,8 +48,9 @@ func (p Profile) Adapt(body []byte, lim Limits) ([]byte, error) {
 	var gone map[int]bool
 	if p.DeveloperToSystem {
 		var lead []Patch
-		lead, gone = c.leadingSystem()
-		patches = append(patches, lead...)
+		var renamed []Edit
+		lead, renamed, gone = c.leadingSystem()
+		patches, edits = append(patches, lead...), append(edits, renamed...)
 	}
 	if p.FlattenText {
 		patches = append(patches, c.flatten(gone)...)
@@ -59,8 +60,10 @@ func (p Profile) Adapt(body []byte, lim Limits) ([]byte, error) {
 
 // leadingSystem returns the patches that make one leading system message of all
 // system and developer messages, and the messages that went into it. If they are
-// that already, or one of them holds more than text, there are none.
-func (c *Chat) leadingSystem() ([]Patch, map[int]bool) {
+// that already there are none. If one of them holds more than text, a name or a
+// cache mark say, nothing is joined, so that nothing is lost: the role is renamed
+// where it stands.
+func (c *Chat) leadingSystem() ([]Patch, []Edit, map[int]bool) {
 	gone := map[int]bool{}
 	var texts []string
 	for n, m := range c.Messages {
@@ -69,13 +72,13 @@ func (c *Chat) leadingSystem() ([]Patch, map[int]bool) {
 		}
 		text, plain := c.plainText(n)
 		if !plain {
-			return nil, nil
+			return nil, c.renameDeveloper(), nil
 		}
 		texts = append(texts, text)
 		gone[n] = true
 	}
 	if len(gone) == 0 || len(gone) == 1 && c.Messages[0].Role == "system" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	var drop []Patch
 	for n, m := range c.Messages {
@@ -90,9 +93,20 @@ func (c *Chat) leadingSystem() ([]Patch, map[int]bool) {
 	out := c.withCommas(drop)
 	if out[0].Start == c.MessagesAt {
 		out[0].New = one // an insertion here would touch the removal
-		return out, gone
+		return out, nil, gone
 	}
-	return append(out, Patch{Start: c.MessagesAt, End: c.MessagesAt, New: one}), gone
+	return append(out, Patch{Start: c.MessagesAt, End: c.MessagesAt, New: one}), nil, gone
+}
+
+// renameDeveloper returns the edits that write the role developer as system.
+func (c *Chat) renameDeveloper() []Edit {
+	var out []Edit
+	for i, l := range c.leaves {
+		if p := c.Places[i]; p.Field == "role" && p.Message >= 0 && l.doc == 0 && l.Kind == String && l.Value == "developer" {
+			out = append(out, Edit{Leaf: i, Start: 0, End: len(l.Value), New: "system"})
+		}
+	}
+	return out
 }
 
 // plainText joins the text of a message's content, and says whether that is all
@@ -118,6 +132,9 @@ func (c *Chat) plainText(n int) (string, bool) {
 				text = append(text, host.Value)
 			}
 			continue
+		}
+		if l.Kind == Name && l.Value != "role" && l.Value != "content" && l.Value != "type" && l.Value != "text" {
+			return "", false
 		}
 		if p := c.Places[i]; p.Field == "content" && l.Kind == String {
 			text = append(text, l.Value)

@@ -41,6 +41,10 @@ func TestProfileJoinsInstructions(t *testing.T) {
 		{"one at the end", `[{"role":"user","content":"u"},{"role":"developer","content":"s"}]`, `[{"role":"system","content":"s"},{"role":"user","content":"u"}]`},
 		{"nothing else", `[{"role":"developer","content":"s"},{"role":"system","content":"{\"a\":1}"}]`, `[{"role":"system","content":"s\n\n{\"a\":1}"}]`},
 		{"an image in it", `[{"role":"user","content":"u"},{"role":"system","content":[{"type":"image_url","image_url":{"url":"https://x.example"}}]}]`, `[{"role":"user","content":"u"},{"role":"system","content":[{"type":"image_url","image_url":{"url":"https://x.example"}}]}]`},
+		{"a name is kept", `[{"role":"user","content":"u"},{"role":"developer","name":"ops","content":"s"},{"role":"system","content":"t"}]`, `[{"role":"user","content":"u"},{"role":"system","name":"ops","content":"s"},{"role":"system","content":"t"}]`},
+		{"a cache mark is kept", `[{"role":"developer","content":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}]},{"role":"user","content":"u"}]`, `[{"role":"system","content":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}]},{"role":"user","content":"u"}]`},
+		{"an image is kept", `[{"role":"developer","content":[{"type":"image_url","image_url":{"url":"https://x.example"}}]}]`, `[{"role":"system","content":[{"type":"image_url","image_url":{"url":"https://x.example"}}]}]`},
+		{"a word is no role", `[{"role":"developer","name":"developer","content":"developer"}]`, `[{"role":"system","name":"developer","content":"developer"}]`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

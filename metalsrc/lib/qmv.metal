@@ -121,16 +121,14 @@ inline void strip_run(
     threadgroup const float4 *xs, threadgroup const float2 *sums, uint nb, uint first, uint stride) {
 #pragma unroll
   for (int r = 0; r < R; r++) y[r] = 0.0f;
-  const uint passes = (nb + stride - 1u) / stride;
-  uint block = first;
-  for (uint i = 0; i < passes; i += 2u) {
+  for (uint base = 0; base < nb; base += 2u * stride) {
+    const uint block = first + base;
     strip_dot<R>(y, p, xs, sums, nb, block);
-    if (i + 2u < passes) strip_load<R, NM>(p, q0, q1, row, nb, block + 2u * stride);
-    if (i + 1u < passes) {
+    if (base + 2u * stride < nb) strip_load<R, NM>(p, q0, q1, row, nb, block + 2u * stride);
+    if (base + stride < nb) {
       strip_dot<R>(y, q, xs, sums, nb, block + stride);
-      if (i + 3u < passes) strip_load<R, NM>(q, q0, q1, row, nb, block + 3u * stride);
+      if (base + 3u * stride < nb) strip_load<R, NM>(q, q0, q1, row, nb, block + 3u * stride);
     }
-    block += 2u * stride;
   }
 }
 

@@ -38,7 +38,7 @@ func Leaks(body []byte, values []Entry) (pii.Label, bool) {
 	f.trie.link()
 	for _, v := range views(string(body), 2) { // arguments of a tool call are JSON within JSON
 		for _, o := range f.find(v.text) {
-			if o.label != "" && !inPlaceholder(stems, v.text, o) {
+			if o.label != "" && !inPlaceholder(stems, v.text, o) && !madeOfToken(values, v.text, o) {
 				return o.label, true
 			}
 		}
@@ -47,6 +47,17 @@ func Leaks(body []byte, values []Entry) (pii.Label, bool) {
 		}
 	}
 	return "", false
+}
+
+// madeOfToken reports that some letters of an occurrence are those of a token of
+// values: "aaaaaPERSON_Q7K2M" holds no value "aaaaaperson" that somebody wrote.
+func madeOfToken(values []Entry, text string, o occurrence) bool {
+	for _, e := range values {
+		if n := len(e.Token) - 1; e.Placeholder() && strings.Contains(text[max(0, o.start-n):min(len(text), o.end+n)], e.Token) {
+			return true
+		}
+	}
+	return false
 }
 
 // inPlaceholder reports whether an occurrence is part of a word that has the

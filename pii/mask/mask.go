@@ -226,7 +226,9 @@ func widen(text string, s segmentOf) segmentOf {
 		return s
 	}
 	if upper(before) {
-		s.start = len(strings.TrimRightFunc(text[:s.start], wordRune))
+		// With what an underscore joins to it: of PERSON_AAAAA the stem must not
+		// be left in front of the token, where it would read as a name.
+		s.start = len(strings.TrimRightFunc(text[:s.start], func(r rune) bool { return r == '_' || wordRune(r) }))
 	}
 	if !freeEnd(text[s.end:]) {
 		s.end = len(text) - len(strings.TrimLeftFunc(text[s.end:], wordRune))

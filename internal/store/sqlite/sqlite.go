@@ -42,6 +42,9 @@ type Options struct {
 	// Busy is how long a call waits for another process that writes; 5 s if
 	// zero.
 	Busy time.Duration
+	// Committed, if set, is told of each transaction how long it took and
+	// whether it failed.
+	Committed func(took time.Duration, err error)
 	// TestOnlyFault, if set, is asked before each operation on the file; an
 	// error it returns takes the place of the operation. It must be safe for
 	// concurrent use.
@@ -107,7 +110,7 @@ func (db *DB) start(ctx context.Context, path string, opts Options) error {
 	if err != nil {
 		return errors.Join(err, conn.Close())
 	}
-	db.w = newWriter(conn, aside, db.fault)
+	db.w = newWriter(conn, aside, db.fault, opts.Committed)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"weir/internal/store"
 )
@@ -39,19 +40,26 @@ type writer struct {
 	ended chan struct{}
 	stmts map[string]*sql.Stmt
 
+	committed func(took time.Duration, err error)
+
 	moving *checkpointer
 	since  int         // writes since the last checkpoint was requested
 	long   atomic.Bool // the log is to be emptied before the next batch
 }
 
 // newWriter starts the writer on conn and its checkpointer on aside.
-func newWriter(conn, aside *sql.Conn, fault func(string) error) *writer {
+func newWriter(conn, aside *sql.Conn, fault func(string) error, committed func(time.Duration, error)) *writer {
+	if committed == nil {
+		committed = func(time.Duration, error) {}
+	}
 	w := &writer{
 		conn:  conn,
 		fault: fault,
 		ops:   make(chan op, queued),
 		ended: make(chan struct{}),
 		stmts: make(map[string]*sql.Stmt),
+
+		committed: committed,
 	}
 	w.moving = newCheckpointer(aside, func() { w.long.Store(true) })
 	go w.loop()
@@ -170,6 +178,8 @@ func (w *writer) checkpoint(n int) {
 }
 
 func (w *writer) transact(batch []op) (err error) {
+	began := time.Now()
+	defer func() { w.committed(time.Since(began), failure(err)) }()
 	t := &tx{w: w}
 	// IMMEDIATE takes the write lock first: a transaction that begins with a
 	// read could otherwise fail half-way when another process has written.
@@ -195,6 +205,17 @@ func (w *writer) transact(batch []op) (err error) {
 		return fmt.Errorf("commit: %w", err)
 	}
 	return nil
+}
+
+// failure is err unless it is an answer to the caller: the store works, and what
+// was asked for cannot be.
+func failure(err error) error {
+	for _, answer := range []error{store.ErrNotFound, store.ErrGone, store.ErrConflict, store.ErrExists} {
+		if errors.Is(err, answer) {
+			return nil
+		}
+	}
+	return err
 }
 
 // tx is what a write sees of its transaction. Its statements take no context: a

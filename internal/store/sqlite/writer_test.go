@@ -356,3 +356,45 @@ func wholeTask(t *testing.T, db *sqlite.DB, id string) bool {
 	}
 	return got[0]
 }
+
+// Each transaction is told of, and one that answers its caller with "not found"
+// is no failure of the store.
+func TestCommitted(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var told []error
+	broken := false
+	db := openDB(t, filepath.Join(t.TempDir(), "weir.db"), sqlite.Options{
+		Committed: func(took time.Duration, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if took < 0 {
+				t.Errorf("took %v", took)
+			}
+			told = append(told, err)
+		},
+		TestOnlyFault: func(op string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if broken && op == "COMMIT" {
+				return errors.New("disk is full")
+			}
+			return nil
+		},
+	})
+	appendOne(t, db, "dec_1")
+	if err := db.DeleteTask(t.Context(), "none"); !errors.Is(err, store.ErrNotFound) {
+		t.Fatalf("delete: %v", err)
+	}
+	mu.Lock()
+	broken = true
+	mu.Unlock()
+	if err := tryAppend(t.Context(), db, "dec_2"); err == nil {
+		t.Fatal("appended on a full disk")
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(told) != 3 || told[0] != nil || told[1] != nil || told[2] == nil {
+		t.Errorf("told of %v, want two that went well and one that did not", told)
+	}
+}

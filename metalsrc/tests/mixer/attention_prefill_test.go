@@ -127,7 +127,7 @@ func (c *attendCase) run(b *devicetest.Bench) attendGot {
 		GainQ: devicetest.In(b, narrow(c.gainQ)), GainK: devicetest.In(b, narrow(c.gainK)), Eps: 1e-6,
 		Rope: devicetest.In(b, narrow32(c.rope)), Step: devicetest.In(b, []uint32{7, uint32(c.pos), uint32(c.n), 0}),
 		Keys: devicetest.In(b, narrow(c.keys)), Values: devicetest.In(b, narrow(c.values)),
-		Q: devicetest.In(b, make([]uint8, s.ScratchSize())),
+		Q: devicetest.In(b, nans(s.ScratchSize())),
 		X: devicetest.In(b, make([]uint16, s.Rows*s.Heads*D)), StrideX: s.Heads * D,
 	}
 	b.Run(s.Attend(in)...)
@@ -163,6 +163,7 @@ func TestAttendRows(t *testing.T) {
 		"groups of two, odd sizes":            {shape{Rows: 35, Heads: 4, KVHeads: 2, Dim: 64, Rotary: 16}, 35, 61, false, 1, false},
 		"a group of three":                    {shape{Rows: 50, Heads: 3, KVHeads: 1, Dim: 64, Rotary: 16}, 50, 3, false, 1, false},
 		"every head its own keys":             {shape{Rows: 70, Heads: 2, KVHeads: 2, Dim: 64, Rotary: 64}, 70, 0, false, 1, false},
+		"tiles that end amid eight rows":      {shape{Rows: 130, Heads: 4, KVHeads: 2, Dim: 64, Rotary: 16}, 130, 0, false, 3, false},
 		"fewer rows than the launch":          {shape{Rows: 40, Heads: 8, KVHeads: 1, Dim: 64, Rotary: 16}, 9, 30, false, 1, false},
 		"sharp: the sums are rescaled":        {shape{Rows: 20, Heads: 8, KVHeads: 1, Dim: 64, Rotary: 16}, 20, 200, false, 3, false},
 		"few rows, keys in parts":             {shape{Rows: 3, Heads: 4, KVHeads: 2, Dim: 64, Rotary: 16, Units: 10}, 3, 150, false, 2, false},

@@ -115,7 +115,7 @@ func (c *deltaCase) recur(y []float64) (x, o, state []float64) {
 	for i, v := range c.state {
 		state[i] = float64(v)
 	}
-	x, o = make([]float64, s.Rows*values), make([]float64, s.Rows*values)
+	x, o = make([]float64, s.Rows*values), make([]float64, c.n*values)
 	for t := range c.n {
 		in, y := c.proj[t*c.stride:], y[t*ch:]
 		for h := range s.ValueHeads {
@@ -171,14 +171,14 @@ func (c *deltaCase) ringAfter() []float64 {
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// deltaGot is what a device left.
+// deltaGot is what a device left; o only of the rows that count.
 type deltaGot struct{ y, x, o, state, ring []float64 }
 
 // run plays the mixer on a device.
 func (c *deltaCase) run(b *devicetest.Bench) deltaGot {
 	s, ch, values := c.s, c.s.Channels(), c.s.ValueHeads*c.s.Dim
 	at := rowsOn(b, c.proj, c.stride, c.f32)
-	tmp := s.Scratch(devicetest.In(b, make([]uint8, s.ScratchSize())))
+	tmp := s.Scratch(devicetest.In(b, nans(s.ScratchSize())))
 	in := kernels.DeltaInput{
 		QKV: at(0), Z: at(ch), B: at(c.b), A: at(c.a),
 		Taps: devicetest.In(b, c.taps), Decay: devicetest.In(b, c.decay), Dt: devicetest.In(b, c.dt),
@@ -204,7 +204,7 @@ func (c *deltaCase) run(b *devicetest.Bench) deltaGot {
 		}
 	}
 	return deltaGot{
-		y, wide(devicetest.Out[uint16](b, in.X, s.Rows*values)), wide(devicetest.Out[float32](b, tmp.Out, s.Rows*values)),
+		y, wide(devicetest.Out[uint16](b, in.X, s.Rows*values)), wide(devicetest.Out[float32](b, tmp.Out, c.n*values)),
 		wide(devicetest.Out[float32](b, in.State, len(c.state))), wide(devicetest.Out[float32](b, in.Ring, len(c.ring))),
 	}
 }

@@ -1,6 +1,7 @@
 package mixer_test
 
 import (
+	"bytes"
 	"math"
 	"testing"
 
@@ -46,6 +47,10 @@ func wide[T uint16 | float32](v []T) []float64 {
 	}
 	return w
 }
+
+// nans is memory of which every number of any size is no number: scratch may
+// hold anything.
+func nans(n int64) []uint8 { return bytes.Repeat([]uint8{0xff}, int(n)) }
 
 // rowsOn puts rows on a device; the function it returns is the rows from a
 // column on.
