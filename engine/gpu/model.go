@@ -58,7 +58,8 @@ func Load(dev device.Device, file *checkpoint.Checkpoint, o Options) (*Model, er
 }
 
 func newModel(dev device.Device, c checkpoint.Config, file *checkpoint.Checkpoint, o Options) (*Model, error) {
-	m := &Model{dev: dev, c: c, chunk: min(cmp.Or(o.Chunk, defaultChunk), c.MaxPositions),
+	m := &Model{
+		dev: dev, c: c, chunk: min(cmp.Or(o.Chunk, defaultChunk), c.MaxPositions),
 		block: roundUp(cmp.Or(o.Block, defaultBlock), kernels.AttendCacheUnit),
 	}
 	for _, full := range c.FullAttention {
