@@ -152,6 +152,8 @@ func (b *gpuBackend) about() about {
 
 func (b *gpuBackend) readRate(int) (float64, error) { return b.m.CopyRate() }
 
+func (b *gpuBackend) matrixRate() (float64, error) { return b.m.MatrixRate() }
+
 func (b *gpuBackend) close() error { return b.m.Close() }
 
 func (m gpuMemory) clone() (memory, error) {

@@ -120,6 +120,19 @@ func (m *Model) CopyRate() (float64, error) {
 	return rate / 1e9, err
 }
 
+// MatrixRate is what the device's matrix units do at best, GFLOP/s in bfloat16;
+// zero where it cannot tell.
+func (m *Model) MatrixRate() (float64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	meter, ok := m.dev.(device.Meter)
+	if !ok {
+		return 0, nil
+	}
+	rate, err := meter.MatrixPeak(5)
+	return rate / 1e9, err
+}
+
 // play runs a stream once and waits for it.
 func (m *Model) play(s *device.Stream) error {
 	p, err := m.dev.Compile(s)
