@@ -13,6 +13,8 @@ type backend interface {
 	about() about
 	// readRate is how fast it reads n bytes that no cache holds, in GB/s.
 	readRate(n int) (float64, error)
+	// health is why it cannot compute now, or nil.
+	health() error
 	close() error
 }
 
@@ -26,6 +28,10 @@ type output struct {
 // memory is what a model remembers of a row of tokens.
 type memory interface {
 	clone() (memory, error)
+	// spare is clone for a copy that is kept, and copied in its turn if need be.
+	spare() (memory, error)
+	// rest says that it will be kept so: what only computing needs may go.
+	rest()
 	// parts shows what it consists of, each part with its size. Memories with a
 	// common past may have parts in common.
 	parts(visit func(part any, bytes int64))

@@ -11,7 +11,10 @@ const turnTokens = 64
 
 // follow is a greedy reply by a backend that goes on from its own tokens.
 func (e *Engine) follow(ctx context.Context, f feeder, s *Session, r *Request, limit int, res *Result, emit func(Token) bool) error {
-	id := greedy(s.Logits())
+	id := greatest(s.Logits())
+	if id < 0 {
+		return ErrNoToken
+	}
 	done := false
 	show := func(id int32) bool {
 		stop := slices.Contains(r.Stop, id)
@@ -61,7 +64,7 @@ func (e *Engine) feed(ctx context.Context, f feeder, s *Session, first int32, li
 	}
 	if err != nil {
 		s.broken = true
-		return 0, err
+		return 0, e.spare(err)
 	}
 	s.tokens = append(s.tokens, tokens[:1+n]...)
 	return tokens[len(tokens)-1], nil

@@ -124,7 +124,7 @@ func (m *sampler) choose(logits []float32, allowed []uint64, constrained bool) (
 	if constrained {
 		m.ban(allowed)
 	}
-	best := m.greatest()
+	best := greatest(m.logits)
 	if best < 0 {
 		return 0, ErrNoToken
 	}
@@ -176,9 +176,9 @@ func (m *sampler) adjust(logits []float32) {
 
 // greatest is the lowest id with the greatest logit, or -1 when none is a
 // number above minus infinity.
-func (m *sampler) greatest() int32 {
+func greatest(logits []float32) int32 {
 	best, top := int32(-1), float32(math.Inf(-1))
-	for id, x := range m.logits {
+	for id, x := range logits {
 		if x > top {
 			best, top = int32(id), x
 		}

@@ -143,7 +143,7 @@ func (m *Model) stepProgram(s *State) (device.Program, error) {
 		return p, nil
 	}
 	plan := m.decode(s, parts)
-	p, err := m.dev.Compile(&plan.Stream)
+	p, err := m.compile(&plan.Stream)
 	if err != nil {
 		return nil, fmt.Errorf("record a decode step: %w", err)
 	}
@@ -165,12 +165,17 @@ func (m *Model) stepPass(s *State, tokens []int32, out Output) error {
 	if err := m.setStep(s, tokens[0]); err != nil {
 		return err
 	}
+	s.broken = true // until all has gone well
 	r, err := p.Start()
 	if err != nil {
-		return err
+		return fmt.Errorf("start a decode step: %w", err)
 	}
 	if _, err := r.Wait(); err != nil {
 		return fmt.Errorf("run a decode step: %w", err)
 	}
-	return m.readLogits(out.Logits)
+	if err := m.readLogits(out.Logits); err != nil {
+		return err
+	}
+	s.length, s.broken = s.length+1, false
+	return nil
 }

@@ -92,9 +92,10 @@ func (m *Model) ProfileChunk(s *State, tokens []int32, rounds int) (Table, error
 }
 
 func (m *Model) profile(s *State, rounds int, record func() (*plan, error)) (Table, error) {
-	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sweep()
+	if err := m.begin(); err != nil {
+		return Table{}, err
+	}
 	dev, ok := m.dev.(device.Profiler)
 	if !ok {
 		return Table{}, ErrNoProfile
