@@ -116,7 +116,7 @@ func (s *Session) Score(ctx context.Context, tokens []int32, visit func(i int, l
 	all := make([]float32, min(len(tokens), scoreChunk, s.e.chunk)*V)
 	for i := 0; i < len(tokens); {
 		n := min(len(tokens)-i, scoreChunk, s.e.chunk)
-		if err := s.e.pass(ctx, s, tokens[i:i+n], output{want: n, logits: all}); err != nil {
+		if err := s.e.pass(ctx, s, tokens[i:i+n], output{want: n, logits: all[:n*V]}); err != nil {
 			return err
 		}
 		for j := range n {

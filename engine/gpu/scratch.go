@@ -151,6 +151,9 @@ func (m *Model) readLogits(logits []float32) error {
 	if logits == nil {
 		return nil
 	}
+	if len(logits) != m.c.VocabSize {
+		return fmt.Errorf("%d logits are wanted, and the model has %d", len(logits), m.c.VocabSize)
+	}
 	b := make([]byte, 4*m.c.VocabSize)
 	if err := m.dev.Read(b, m.scratch.logits, 0); err != nil {
 		return err
