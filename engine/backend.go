@@ -39,14 +39,14 @@ type memory interface {
 	free()
 }
 
-// feeder is a backend that can choose the most probable token itself and go on
-// from it, without waiting for anybody to look at it.
+// feeder is a backend that can choose tokens itself and go on from them, without
+// waiting for anybody to look at them.
 type feeder interface {
-	// feed appends the token first, then the most probable one after it, and so
+	// feed appends the token first, then one chosen after it as how says, and so
 	// on until emit, which is shown each chosen token, returns false or limit
-	// tokens were chosen. It returns how many of the chosen tokens have been
+	// tokens were chosen. How is [Sampling.plain]. It returns how many of the chosen tokens have been
 	// appended, all or all but the last, and the logits of what follows.
-	feed(ctx context.Context, m memory, first int32, limit int, logits []float32, emit func(int32) bool) (int, error)
+	feed(ctx context.Context, m memory, first int32, limit int, how *Sampling, logits []float32, emit func(int32) bool) (int, error)
 }
 
 // about describes a backend for those who measure it.

@@ -10,7 +10,7 @@ import (
 // oracle feeds tokens that are given.
 type oracle []int32
 
-func (o oracle) feed(_ context.Context, _ memory, _ int32, _ int, _ []float32, emit func(int32) bool) (int, error) {
+func (o oracle) feed(_ context.Context, _ memory, _ int32, _ int, _ *Sampling, _ []float32, emit func(int32) bool) (int, error) {
 	for i, id := range o {
 		if !emit(id) {
 			return i, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -167,14 +168,25 @@ func extend(ctx context.Context, m *gpu.Model, s *gpu.State, tokens []int32, out
 }
 
 // feed lets the device go on from each token by itself.
-func (b *gpuBackend) feed(ctx context.Context, mem memory, first int32, limit int, logits []float32, emit func(int32) bool) (int, error) {
+func (b *gpuBackend) feed(ctx context.Context, mem memory, first int32, limit int, how *Sampling, logits []float32, emit func(int32) bool) (int, error) {
 	s := mem.(gpuMemory)
 	m, err := b.current(s)
 	if err != nil {
 		return 0, err
 	}
-	n, err := m.Feed(ctx, s.State, first, limit, logits, emit)
+	n, err := m.Feed(ctx, s.State, first, limit, drawing(how), logits, emit)
 	return n, b.watch(m, err)
+}
+
+// drawing is plain sampling in the device's words.
+func drawing(s *Sampling) gpu.Sampling {
+	if s.Temperature < coldest {
+		return gpu.Sampling{}
+	}
+	return gpu.Sampling{
+		Temperature: float32(s.Temperature), TopP: float32(s.TopP), MinP: float32(s.MinP), TopK: uint32(min(s.TopK, math.MaxInt32)),
+		SeedLow: uint32(s.Seed), SeedHigh: uint32(s.Seed >> 32),
+	}
 }
 
 func (b *gpuBackend) about() about {

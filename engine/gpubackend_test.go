@@ -454,3 +454,35 @@ func TestChoosesBackend(t *testing.T) {
 		}
 	}
 }
+
+// Sampling on the device obeys the settings of a request, and its seed.
+func TestGPUSampling(t *testing.T) {
+	t.Parallel()
+	e, _ := openEmulated(t, engine.Options{})
+	run := func(s engine.Sampling) []int32 {
+		t.Helper()
+		return ids(first(reply(t, e, &engine.Request{Prompt: someTokens(5), MaxTokens: 6, Sampling: s})))
+	}
+	greedy := run(engine.Sampling{})
+	for name, s := range map[string]engine.Sampling{
+		"too cold": {Temperature: 1e-5, Seed: 3}, "one token": {Temperature: 2, TopK: 1}, "a sliver": {Temperature: 1, TopP: 1e-9},
+		"none near": {Temperature: 1, MinP: 1}, "on the host": {Temperature: 1, TopK: 1, Logprobs: true},
+	} {
+		if got := run(s); !slices.Equal(got, greedy) {
+			t.Errorf("%s: %v, want %v", name, got, greedy)
+		}
+	}
+	s := engine.Sampling{Temperature: 5, TopK: 40, TopP: 0.99, Seed: 1 << 40}
+	drawn := run(s)
+	if again := run(s); !slices.Equal(again, drawn) {
+		t.Errorf("%v, and again %v", drawn, again)
+	}
+	s.Seed++
+	if other := run(s); slices.Equal(other[1:], drawn[1:]) {
+		t.Errorf("%v with either seed", other)
+	}
+	s.TopK = math.MaxInt
+	if len(run(s)) != 6 {
+		t.Error("a great k ends the reply")
+	}
+}

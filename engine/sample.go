@@ -31,7 +31,8 @@ type Sampling struct {
 	// Bias is added to the logits of its tokens; -100 bans, as far as can be.
 	Bias map[int32]float64
 	// Seed makes sampling repeatable: with the same seed, logits and settings
-	// the same tokens come. It does not matter for greedy.
+	// the same tokens come, on a GPU others than on the processor. It does not
+	// matter for greedy.
 	Seed uint64
 	// Logprobs reports how probable each token was, and TopLogprobs that many
 	// of the most probable ones at its place.

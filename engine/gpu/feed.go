@@ -10,13 +10,13 @@ import (
 	"weir/engine/kernels"
 )
 
-// Feed appends the token first, then the most probable one after it, and so on
-// until emit returns false, limit tokens were chosen or ctx ends. emit is shown
-// each chosen token while the device already computes what follows it. Feed
+// Feed appends the token first, then one that is chosen after it as how says,
+// and so on until emit returns false, limit tokens were chosen or ctx ends. emit is
+// shown each chosen token while the device already computes what follows it. Feed
 // returns how many of the chosen tokens have been appended: all, or all but the
 // last when the limit ended it. Logits, unless nil, takes those of what follows
 // the last token appended.
-func (m *Model) Feed(ctx context.Context, s *State, first int32, limit int, logits []float32, emit func(int32) bool) (int, error) {
+func (m *Model) Feed(ctx context.Context, s *State, first int32, limit int, how Sampling, logits []float32, emit func(int32) bool) (int, error) {
 	defer m.mu.Unlock()
 	if err := m.begin(); err != nil {
 		return 0, err
@@ -30,8 +30,13 @@ func (m *Model) Feed(ctx context.Context, s *State, first int32, limit int, logi
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
+	f := &feed{m: m, s: s, draws: how != Sampling{}}
+	if f.draws {
+		if err := m.setSampling(how); err != nil {
+			return 0, err
+		}
+	}
 	s.broken = true // until all has gone well
-	f := &feed{m: m, s: s}
 	n, err := f.run(ctx, first, limit, emit)
 	if err == nil {
 		err = m.readLogits(logits)
@@ -47,6 +52,7 @@ func (m *Model) Feed(ctx context.Context, s *State, first int32, limit int, logi
 type feed struct {
 	m       *Model
 	s       *State
+	draws   bool
 	started int
 	pending []device.Run
 }
@@ -95,7 +101,7 @@ func (f *feed) start() error {
 			return err
 		}
 	}
-	p, err := f.m.stepProgram(f.s)
+	p, err := f.m.stepProgram(f.s, f.draws)
 	if err != nil {
 		return err
 	}

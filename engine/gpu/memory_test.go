@@ -109,10 +109,10 @@ func TestRefused(t *testing.T) {
 		t.Error("no tokens, or more than a chunk, are taken")
 	}
 	never := func(int32) bool { t.Error("a token is shown"); return false }
-	if _, err := m.Feed(t.Context(), s, 1, 0, nil, never); err == nil {
+	if _, err := m.Feed(t.Context(), s, 1, 0, gpu.Sampling{}, nil, never); err == nil {
 		t.Error("a feed of no tokens runs")
 	}
-	if _, err := m.Feed(t.Context(), s, 1, 1<<20, nil, never); err == nil {
+	if _, err := m.Feed(t.Context(), s, 1, 1<<20, gpu.Sampling{}, nil, never); err == nil {
 		t.Error("a feed beyond the context runs")
 	}
 	extend(t, m, s, ref.tokens[:2], 2) // none of it did harm
@@ -121,7 +121,7 @@ func TestRefused(t *testing.T) {
 	}
 	_, cloned := s.Clone(false)
 	_, made := m.NewState()
-	_, fed := m.Feed(t.Context(), s, 1, 1, nil, never)
+	_, fed := m.Feed(t.Context(), s, 1, 1, gpu.Sampling{}, nil, never)
 	for what, err := range map[string]error{
 		"extends": m.Extend(t.Context(), s, ref.tokens[:1], gpu.Output{}), "is copied": cloned, "begins": made, "feeds": fed,
 	} {

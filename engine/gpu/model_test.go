@@ -72,7 +72,7 @@ func TestFeedIsSteps(t *testing.T) {
 	}
 	var got []int32
 	last := make([]float32, vocab)
-	appended, err := m.Feed(t.Context(), two, first, n, last, func(id int32) bool {
+	appended, err := m.Feed(t.Context(), two, first, n, gpu.Sampling{}, last, func(id int32) bool {
 		got = append(got, id)
 		return true
 	})
@@ -94,7 +94,7 @@ func TestFeedStops(t *testing.T) {
 	s := newState(t, m)
 	first := best(extend(t, m, s, ref.tokens[:5], 5))
 	var got []int32
-	n, err := m.Feed(t.Context(), s, first, 10, nil, func(id int32) bool {
+	n, err := m.Feed(t.Context(), s, first, 10, gpu.Sampling{}, nil, func(id int32) bool {
 		got = append(got, id)
 		return len(got) < 3
 	})
@@ -139,7 +139,7 @@ func TestCancelled(t *testing.T) {
 	}
 	extend(t, m, s, ref.tokens[:3], 3) // nothing was begun, so it can be used
 	ctx, cancel = context.WithCancel(t.Context())
-	n, err := m.Feed(ctx, s, ref.tokens[3], 1000, nil, func(int32) bool { cancel(); return true })
+	n, err := m.Feed(ctx, s, ref.tokens[3], 1000, gpu.Sampling{}, nil, func(int32) bool { cancel(); return true })
 	if err != nil || n != 1 {
 		t.Errorf("cancelled at the first token: %d appended: %v", n, err)
 	}
@@ -177,7 +177,7 @@ func TestFaults(t *testing.T) {
 		defer c.Free()
 		defer c.Rest()
 		var got []int32
-		if _, err := m.Feed(t.Context(), c, best(logits), 3, logits, func(id int32) bool {
+		if _, err := m.Feed(t.Context(), c, best(logits), 3, gpu.Sampling{}, logits, func(id int32) bool {
 			got = append(got, id)
 			return true
 		}); err != nil {

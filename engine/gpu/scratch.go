@@ -36,6 +36,8 @@ type scratch struct {
 	ropeHigh, ropeLow device.Buffer // tables, see kernels.RopeTables
 	logits            device.Buffer // [vocab]
 	best              device.Buffer // candidates for the greatest logit
+	how               device.Buffer // a Sampling
+	drawn, draws      device.Buffer // of drawing: counts, and candidates
 	ring              device.Buffer // uint32 [kernels.TokenRing]: chosen tokens by position, seen by the host
 	captured          device.Buffer // residual streams for a watcher, nil without one
 
@@ -81,6 +83,7 @@ func (m *Model) sizes(s *scratch) []struct {
 		{&s.one.pick, 4 * K}, {&s.one.weight, 4 * K},
 		{&s.ropeHigh, 4 * 512 * pairs * 2}, {&s.ropeLow, 4 * 512 * pairs * 2},
 		{&s.logits, 4 * c.VocabSize}, {&s.best, kernels.BestBytes * m.headGroupsOf(c.VocabSize)},
+		{&s.how, kernels.SamplingBytes}, {&s.drawn, 4 * kernels.SampleWords}, {&s.draws, kernels.BestBytes * m.headGroupsOf(c.VocabSize)},
 	}
 }
 

@@ -15,10 +15,10 @@ type State struct {
 	room   int             // positions that keys and values have room for
 	key    []device.Buffer // by attention layer: bfloat16 [room][kvHeads][headDim]
 	value  []device.Buffer
-	delta  []device.Buffer        // by delta layer: float32 [valueHeads][keyDim][valueDim]
-	conv   []device.Buffer        // by delta layer: float32 [4][channels], position p in row p&3
-	step   device.Buffer          // the record of a decode step, see setStep
-	decode map[int]device.Program // by parts of attention
+	delta  []device.Buffer // by delta layer: float32 [valueHeads][keyDim][valueDim]
+	conv   []device.Buffer // by delta layer: float32 [4][channels], position p in row p&3
+	step   device.Buffer   // the record of a decode step, see setStep
+	decode map[recording]device.Program
 	broken bool
 }
 
@@ -32,7 +32,7 @@ func (m *Model) NewState() (*State, error) {
 }
 
 func (m *Model) newState() (*State, error) {
-	s := &State{m: m, decode: map[int]device.Program{}}
+	s := &State{m: m, decode: map[recording]device.Program{}}
 	var err error
 	alloc := func(n int64) device.Buffer {
 		var b device.Buffer
