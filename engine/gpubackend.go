@@ -43,12 +43,21 @@ func newGPUBackend(load func(again bool) (*gpu.Model, error), log *slog.Logger) 
 	return &gpuBackend{load: load, log: log, caps: m.Device().Caps(), chunk: m.Chunk(), quit: make(chan struct{}), model: m}, nil
 }
 
+// gpuError is what a GPU, its driver or the loading of the model says. No content
+// is in it, so a log may show it.
+type gpuError struct{ error }
+
+func (e gpuError) Unwrap() error { return e.error }
+
+// LogValue is the text, which loggers that show no other error's take.
+func (e gpuError) LogValue() slog.Value { return slog.StringValue(e.Error()) }
+
 // now is the model, unless the device is being opened again.
 func (b *gpuBackend) now() (*gpu.Model, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.model == nil {
-		return nil, fmt.Errorf("%w: %w", ErrRestarting, b.why)
+		return nil, gpuError{fmt.Errorf("%w: %w", ErrRestarting, b.why)}
 	}
 	return b.model, nil
 }
@@ -60,6 +69,10 @@ func (b *gpuBackend) health() error {
 
 // watch looks whether what a model returned says that its device is lost.
 func (b *gpuBackend) watch(m *gpu.Model, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = gpuError{err}
 	if !errors.Is(err, device.ErrLost) {
 		return err
 	}
@@ -84,7 +97,7 @@ const (
 func (b *gpuBackend) restart(lost *gpu.Model) {
 	start := time.Now()
 	if err := lost.Close(); err != nil {
-		b.log.Warn("close lost GPU", "component", "engine", "error", err)
+		b.log.Warn("close lost GPU", "component", "engine", "error", gpuError{err})
 	}
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		m, err := b.load(true)
@@ -95,7 +108,7 @@ func (b *gpuBackend) restart(lost *gpu.Model) {
 			return
 		}
 		b.mu.Unlock()
-		b.log.Error("open GPU again", "component", "engine", "error", err)
+		b.log.Error("open GPU again", "component", "engine", "error", gpuError{err})
 		select {
 		case <-b.quit:
 			return

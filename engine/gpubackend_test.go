@@ -284,7 +284,7 @@ func TestGPULost(t *testing.T) {
 				var log bytes.Buffer
 				d := &emulated{tb: t}
 				e, err := engine.Open(tiny, engine.Options{
-					AnySize: true, Device: d.open, Log: slog.New(slog.NewTextHandler(&log, nil)),
+					AnySize: true, Device: d.open, Log: logger(t, &log),
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -441,7 +441,7 @@ func TestChoosesBackend(t *testing.T) {
 		"another":                  {engine.Options{Backend: "vulkan"}, `"vulkan" is not one of`, ""},
 	} {
 		var log bytes.Buffer
-		row.o.AnySize, row.o.Log = true, slog.New(slog.NewTextHandler(&log, nil))
+		row.o.AnySize, row.o.Log = true, logger(t, &log)
 		e, err := engine.Open(tiny, row.o)
 		if err == nil {
 			err = errors.Join(e.Health(), e.Close())
@@ -485,4 +485,15 @@ func TestGPUSampling(t *testing.T) {
 	if len(run(s)) != 6 {
 		t.Error("a great k ends the reply")
 	}
+}
+
+// logger writes to a buffer, and wants errors that say themselves what may be
+// shown of them: those of others a log shows by type alone.
+func logger(t *testing.T, w *bytes.Buffer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == "error" && a.Value.Kind() != slog.KindString {
+			t.Errorf("an error that would be shown by its type: %v", a.Value)
+		}
+		return a
+	}}))
 }

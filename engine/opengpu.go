@@ -110,7 +110,7 @@ func openGPU(file *checkpoint.Checkpoint, o Options, log *slog.Logger, reclaim f
 		return m, nil
 	}, log)
 	if err != nil && o.Backend == BackendAuto {
-		log.Warn("the processor computes: no GPU will do", "component", "engine", "error", err)
+		log.Warn("the processor computes: no GPU will do", "component", "engine", "error", gpuError{err})
 		return nil, nil
 	}
 	return b, err
