@@ -16,6 +16,8 @@ type backend interface {
 	// matrixRate is how fast its matrix units multiply with nothing to wait for,
 	// in GFLOP/s; zero where there are none, or it cannot tell.
 	matrixRate() (float64, error)
+	// health is why it cannot compute now, or nil.
+	health() error
 	close() error
 }
 
@@ -29,6 +31,10 @@ type output struct {
 // memory is what a model remembers of a row of tokens.
 type memory interface {
 	clone() (memory, error)
+	// spare is clone for a copy that is kept, and copied in its turn if need be.
+	spare() (memory, error)
+	// rest says that it will be kept so: what only computing needs may go.
+	rest()
 	// parts shows what it consists of, each part with its size. Memories with a
 	// common past may have parts in common.
 	parts(visit func(part any, bytes int64))
@@ -36,14 +42,14 @@ type memory interface {
 	free()
 }
 
-// feeder is a backend that can choose the most probable token itself and go on
-// from it, without waiting for anybody to look at it.
+// feeder is a backend that can choose tokens itself and go on from them, without
+// waiting for anybody to look at them.
 type feeder interface {
-	// feed appends the token first, then the most probable one after it, and so
+	// feed appends the token first, then one chosen after it as how says, and so
 	// on until emit, which is shown each chosen token, returns false or limit
-	// tokens were chosen. It returns how many of the chosen tokens have been
+	// tokens were chosen. How is [Sampling.plain]. It returns how many of the chosen tokens have been
 	// appended, all or all but the last, and the logits of what follows.
-	feed(ctx context.Context, m memory, first int32, limit int, logits []float32, emit func(int32) bool) (int, error)
+	feed(ctx context.Context, m memory, first int32, limit int, how *Sampling, logits []float32, emit func(int32) bool) (int, error)
 }
 
 // about describes a backend for those who measure it.

@@ -139,7 +139,7 @@ func (e *Engine) benchRun(ctx context.Context, n, steps int) (prefill, decode ti
 	}
 	start = time.Now()
 	if f, ok := e.backend.(feeder); ok {
-		_, err = e.feed(ctx, f, s, next[0], steps, take)
+		_, err = e.feed(ctx, f, s, next[0], steps, &Sampling{}, take)
 		return prefill, time.Since(start), sum.Sum64(), err
 	}
 	for range steps {

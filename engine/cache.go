@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"errors"
 	"slices"
 	"sync"
+
+	"weir/engine/device"
 )
 
 // cache keeps memories at the ends of prefixes that may come again: of prompts,
@@ -32,8 +35,31 @@ func newCache(each, budget int64) *cache {
 }
 
 // longest returns a copy of the entry with the longest prefix of tokens, or
-// nil.
-func (c *cache) longest(tokens []int32) (*kept, error) {
+// nil. An entry that there is no memory to copy is given away itself, and one
+// that cannot be copied at all is dropped: its device was lost.
+func (c *cache) longest(tokens []int32) *kept {
+	for {
+		k := c.take(tokens)
+		if k == nil {
+			return nil
+		}
+		m, err := k.memory.clone()
+		switch {
+		case err == nil:
+			c.putBack(*k)
+			return &kept{slices.Clone(k.tokens), m, slices.Clone(k.logits)}
+		case errors.Is(err, device.ErrMemory):
+			c.forget(*k)
+			return k
+		}
+		c.forget(*k)
+		k.memory.free()
+	}
+}
+
+// take takes the entry with the longest prefix of tokens out, so that nobody
+// drops it meanwhile. It still counts.
+func (c *cache) take(tokens []int32) *kept {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	best := -1
@@ -44,14 +70,19 @@ func (c *cache) longest(tokens []int32) (*kept, error) {
 		}
 	}
 	if best < 0 {
-		return nil, nil
+		return nil
 	}
-	k := c.touch(best)
-	m, err := k.memory.clone()
-	if err != nil {
-		return nil, err
-	}
-	return &kept{slices.Clone(k.tokens), m, slices.Clone(k.logits)}, nil
+	k := c.kept[best]
+	c.kept = slices.Delete(c.kept, best, best+1)
+	return &k
+}
+
+// putBack makes what was taken out the most recently used entry.
+func (c *cache) putBack(k kept) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = append(c.kept, k)
+	c.trim()
 }
 
 // touch makes entry i the most recently used.
@@ -83,6 +114,7 @@ func (c *cache) wants(tokens []int32, m memory) bool {
 // keep takes k, which is the cache's from then on, and drops the least
 // recently used entries to make room.
 func (c *cache) keep(k kept) {
+	k.memory.rest()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kept = append(c.kept, k)
@@ -92,14 +124,42 @@ func (c *cache) keep(k kept) {
 			c.bytes += bytes
 		}
 	})
-	for c.bytes > c.budget {
-		c.drop(0)
+	c.trim()
+}
+
+// trim drops the least recently used entries that the budget has no room for.
+func (c *cache) trim() {
+	for c.bytes > c.budget && len(c.kept) > 0 {
+		c.drop()
 	}
 }
 
-func (c *cache) drop(i int) {
-	k := c.kept[i]
-	c.kept = slices.Delete(c.kept, i, i+1)
+// evict drops the least recently used entry, if there is one.
+func (c *cache) evict() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.kept) == 0 {
+		return false
+	}
+	c.drop()
+	return true
+}
+
+func (c *cache) drop() {
+	k := c.kept[0]
+	c.kept = slices.Delete(c.kept, 0, 1)
+	c.discount(k)
+	k.memory.free()
+}
+
+// forget no longer counts an entry that was taken out.
+func (c *cache) forget(k kept) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.discount(k)
+}
+
+func (c *cache) discount(k kept) {
 	c.bytes -= c.each
 	k.memory.parts(func(part any, bytes int64) {
 		if c.parts[part]--; c.parts[part] == 0 {
@@ -107,7 +167,6 @@ func (c *cache) drop(i int) {
 			c.bytes -= bytes
 		}
 	})
-	k.memory.free()
 }
 
 // clear drops everything.
@@ -115,7 +174,7 @@ func (c *cache) clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.kept) > 0 {
-		c.drop(0)
+		c.drop()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 
@@ -42,13 +43,16 @@ type Options struct {
 	// Backend is what computes: "cpu", "cuda", "metal" or "auto"; empty is the
 	// processor.
 	Backend string
-	// Device, unless nil, computes instead, and is closed with the engine.
-	Device device.Device
+	// Device, unless nil, opens what computes instead, and again if that is lost.
+	Device func() (device.Device, error)
 	// Progress is told how many bytes of the weights have been placed on a GPU.
 	Progress func(done, total int64)
 	// AnySize lets in a checkpoint of the same architecture with other
 	// dimensions than the pinned model's.
 	AnySize bool
+	// Log is told what computes when that was not asked for, and how a GPU that
+	// was lost is doing; nil tells nobody.
+	Log *slog.Logger
 }
 
 // Engine is a loaded model. Its methods may be called by many goroutines;
@@ -100,28 +104,23 @@ func newEngine(file *checkpoint.Checkpoint, o Options) (*Engine, error) {
 		return nil, err
 	}
 	e.weights, e.kernels, e.dims.half = w, cpu.Best(), !o.Exact || o.MLX
+	e.cache = newCache(int64(4*e.dims.vocab), cmp.Or(o.CacheBytes, defaultCache))
 	if err := e.open(o); err != nil {
 		return nil, err
 	}
-	e.cache = newCache(int64(4*e.dims.vocab), cmp.Or(o.CacheBytes, defaultCache))
 	e.turn <- struct{}{}
 	return e, nil
 }
 
 // open chooses what computes.
 func (e *Engine) open(o Options) error {
-	if o.MLX && o.Backend == "auto" {
-		o.Backend = "cpu"
-	}
-	g, err := openGPU(e.file, o)
+	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	g, err := openGPU(e.file, o, log, e.cache.evict)
 	if err != nil {
 		return err
 	}
-	if g != nil && o.MLX {
-		return errors.Join(errors.New("rounding as MLX does is on the processor only"), g.close())
-	}
 	if g != nil {
-		e.backend, e.chunk = g, g.m.Chunk()
+		e.backend, e.chunk = g, g.chunk
 		return nil
 	}
 	e.backend, err = newProcessor(&e.dims, e.weights, o, e.chunk)
@@ -177,17 +176,30 @@ func (e *Engine) pass(ctx context.Context, s *Session, tokens []int32, out outpu
 	if s.memory == nil {
 		m, err := e.backend.newMemory()
 		if err != nil {
-			return err
+			return e.spare(err)
 		}
 		s.memory = m
 	}
 	if err := e.backend.pass(ctx, s.memory, tokens, out); err != nil {
 		s.broken = true
-		return err
+		return e.spare(err)
 	}
 	s.tokens = append(s.tokens, tokens...)
 	return nil
 }
+
+// spare drops the cache when a device lacks memory, so that the next request
+// fares better, or is lost with all that was on it.
+func (e *Engine) spare(err error) error {
+	if errors.Is(err, device.ErrMemory) || errors.Is(err, device.ErrLost) {
+		e.cache.clear()
+	}
+	return err
+}
+
+// Health is why the engine cannot compute now, or nil: a GPU that was lost is
+// opened again, and that takes a while.
+func (e *Engine) Health() error { return e.backend.health() }
 
 // Layers is the number of layers.
 func (e *Engine) Layers() int { return e.dims.layers }

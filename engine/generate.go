@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+
+	"weir/engine/device"
 )
 
 // ErrNoToken says that no token may come next: every one was banned, or the
@@ -128,11 +130,7 @@ func (e *Engine) cached(ctx context.Context, prompt []int32) (*Session, error) {
 	}
 	defer func() { e.turn <- struct{}{} }()
 	s := e.NewSession()
-	k, err := e.cache.longest(prompt)
-	if err != nil {
-		return nil, fmt.Errorf("copy cached state: %w", err)
-	}
-	if k != nil {
+	if k := e.cache.longest(prompt); k != nil {
 		s.tokens, s.memory, s.logits = k.tokens, k.memory, k.logits
 	}
 	return s, nil
@@ -150,9 +148,12 @@ func (e *Engine) advance(ctx context.Context, s *Session, part []int32) error {
 		return err
 	}
 	defer func() { e.turn <- struct{}{} }()
-	m, err := s.memory.clone()
+	m, err := s.memory.spare()
+	if errors.Is(err, device.ErrMemory) {
+		return nil // the prompt is computed all the same
+	}
 	if err != nil {
-		return nil // no room for a copy: the prompt is computed all the same
+		return fmt.Errorf("keep state: %w", err)
 	}
 	e.cache.keep(kept{slices.Clone(s.tokens), m, slices.Clone(s.logits)})
 	return nil

@@ -57,6 +57,8 @@ func (p *processor) about() about {
 	return about{Threads: p.pool.Size(), Kernels: p.step.k.Level().String()}
 }
 
+func (p *processor) health() error { return nil }
+
 func (p *processor) close() error {
 	p.pool.Close()
 	return nil

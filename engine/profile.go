@@ -26,6 +26,10 @@ func (e *Engine) Profile(ctx context.Context, length, rounds int) (step, chunk g
 	}
 	prompt := BenchPrompt(length, e.dims.vocab)
 	n := min(length, e.chunk)
+	m, err := g.now()
+	if err != nil {
+		return step, chunk, err
+	}
 	s := e.NewSession()
 	defer s.Close()
 	if n < length {
@@ -46,7 +50,7 @@ func (e *Engine) Profile(ctx context.Context, length, rounds int) (step, chunk g
 	if err := e.acquire(ctx); err != nil {
 		return step, chunk, err
 	}
-	chunk, err = g.m.ProfileChunk(last.memory.(gpuMemory).State, prompt[length-n:], rounds)
+	chunk, err = m.ProfileChunk(last.memory.(gpuMemory).State, prompt[length-n:], rounds)
 	e.turn <- struct{}{}
 	if err != nil {
 		return step, chunk, fmt.Errorf("profile a chunk of %d tokens: %w", n, err)
@@ -58,6 +62,6 @@ func (e *Engine) Profile(ctx context.Context, length, rounds int) (step, chunk g
 		return step, chunk, err
 	}
 	defer func() { e.turn <- struct{}{} }()
-	step, err = g.m.ProfileStep(s.memory.(gpuMemory).State, rounds)
+	step, err = m.ProfileStep(s.memory.(gpuMemory).State, rounds)
 	return step, chunk, err
 }

@@ -31,7 +31,8 @@ type Sampling struct {
 	// Bias is added to the logits of its tokens; -100 bans, as far as can be.
 	Bias map[int32]float64
 	// Seed makes sampling repeatable: with the same seed, logits and settings
-	// the same tokens come. It does not matter for greedy.
+	// the same tokens come, on a GPU others than on the processor. It does not
+	// matter for greedy.
 	Seed uint64
 	// Logprobs reports how probable each token was, and TopLogprobs that many
 	// of the most probable ones at its place.
@@ -124,7 +125,7 @@ func (m *sampler) choose(logits []float32, allowed []uint64, constrained bool) (
 	if constrained {
 		m.ban(allowed)
 	}
-	best := m.greatest()
+	best := greatest(m.logits)
 	if best < 0 {
 		return 0, ErrNoToken
 	}
@@ -176,9 +177,9 @@ func (m *sampler) adjust(logits []float32) {
 
 // greatest is the lowest id with the greatest logit, or -1 when none is a
 // number above minus infinity.
-func (m *sampler) greatest() int32 {
+func greatest(logits []float32) int32 {
 	best, top := int32(-1), float32(math.Inf(-1))
-	for id, x := range m.logits {
+	for id, x := range logits {
 		if x > top {
 			best, top = int32(id), x
 		}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+
+	"weir/engine/device"
 )
 
 // Errors that callers branch on.
@@ -18,6 +20,10 @@ var (
 	// ErrBroken says that a session was left between two tokens by a cancelled
 	// call: it can only be dropped.
 	ErrBroken = errors.New("session was cancelled before")
+	// ErrMemory says that a GPU has no memory left.
+	ErrMemory = device.ErrMemory
+	// ErrLost says that a GPU went away, and what sessions had there with it.
+	ErrLost = device.ErrLost
 	// ErrClosed says that the engine was closed.
 	ErrClosed = errors.New("engine is closed")
 )
@@ -110,7 +116,7 @@ func (s *Session) Score(ctx context.Context, tokens []int32, visit func(i int, l
 	all := make([]float32, min(len(tokens), scoreChunk, s.e.chunk)*V)
 	for i := 0; i < len(tokens); {
 		n := min(len(tokens)-i, scoreChunk, s.e.chunk)
-		if err := s.e.pass(ctx, s, tokens[i:i+n], output{want: n, logits: all}); err != nil {
+		if err := s.e.pass(ctx, s, tokens[i:i+n], output{want: n, logits: all[:n*V]}); err != nil {
 			return err
 		}
 		for j := range n {

@@ -89,6 +89,10 @@ func (s *state) parts(visit func(any, int64)) {
 	}
 }
 
+func (s *state) spare() (memory, error) { return s.clone() }
+
+func (s *state) rest() {}
+
 func (s *state) free() {}
 
 // grow makes room for n more tokens.

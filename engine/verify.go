@@ -86,6 +86,7 @@ func (e *Engine) Check(ctx context.Context, g Golden) (Agreement, error) {
 		return a, errors.New("golden has no steps, or steps without probabilities")
 	}
 	s := e.NewSession()
+	defer s.Close()
 	next := g.Prompt
 	for i, want := range g.Chosen {
 		if err := s.Extend(ctx, next); err != nil {
@@ -149,7 +150,9 @@ func (e *Engine) Record(ctx context.Context, tokens []int32) (Record, error) {
 	if len(tokens) < 2 {
 		return r, fmt.Errorf("record %d tokens: %w", len(tokens), ErrToken)
 	}
-	err := e.NewSession().Score(ctx, tokens, func(i int, logits []float32) {
+	s := e.NewSession()
+	defer s.Close()
+	err := s.Score(ctx, tokens, func(i int, logits []float32) {
 		if i+1 < len(tokens) {
 			r.Top = append(r.Top, greedy(logits))
 			r.P = append(r.P, logprob(logits, tokens[i+1]))

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"weir/engine"
 	"weir/engine/checkpoint"
 	"weir/internal/config"
+	"weir/internal/telemetry"
 )
 
 type engineCommand struct {
@@ -53,13 +55,26 @@ func (f engineFlags) dir(root *cli) (string, error) {
 }
 
 // open loads the model without its text.
-func (f engineFlags) open(root *cli, o engine.Options) (*engine.Engine, error) {
+func (f engineFlags) open(root *cli, io streams) (*engine.Engine, error) {
 	dir, err := f.dir(root)
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Open(dir, o)
+	o := f.options()
+	if o.Log, err = telemetry.NewLogger(io.err, "info", "text"); err != nil {
+		return nil, err
+	}
+	var e *engine.Engine
+	loading(io, &o, func() { e, err = engine.Open(dir, o) })
 	return e, checkpointHint(dir, err)
+}
+
+// loading shows meanwhile how far the weights have come to a GPU.
+func loading(io streams, o *engine.Options, load func()) {
+	bar := progress{w: io.err, start: time.Now()}
+	o.Progress = bar.show
+	load()
+	bar.end()
 }
 
 // modelDir is where pull puts the model.

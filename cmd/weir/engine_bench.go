@@ -53,7 +53,7 @@ func (c engineBenchCommand) Run(ctx context.Context, io streams, root *cli) erro
 	if c.Steps < 1 || c.Rounds < 1 {
 		return errors.New("--steps and --rounds must be at least 1")
 	}
-	e, err := c.open(root, c.options())
+	e, err := c.open(root, io)
 	if err != nil {
 		return err
 	}

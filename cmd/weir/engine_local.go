@@ -49,11 +49,11 @@ func (e engineLocal) Models(context.Context, string) ([]router.Model, error) {
 	return []router.Model{{ID: e.model.Name(), OwnedBy: "weir", Created: e.model.Created(), Context: e.model.Context()}}, nil
 }
 
-// Healthy is true: what is loaded stays loaded.
-func (e engineLocal) Healthy() bool { return true }
+// Healthy is false while a GPU that was lost is opened again.
+func (e engineLocal) Healthy() bool { return e.model.Health() == nil }
 
-// Probe finds nothing wrong.
-func (e engineLocal) Probe(context.Context) error { return nil }
+// Probe tells why the model cannot compute now.
+func (e engineLocal) Probe(context.Context) error { return e.model.Health() }
 
 // Chat answers as a server would: what is wrong with a request is a reply too,
 // so that the router may move it.

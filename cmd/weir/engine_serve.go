@@ -51,7 +51,10 @@ func (c engineServeCommand) Run(ctx context.Context, io streams, root *cli) erro
 	if o.MaxContext = c.MaxContext; c.Strict && o.MaxContext == 0 {
 		o.MaxContext = lilyContext
 	}
-	m, err := model.Open(dir, o, model.Options{Name: c.Name, Waiting: c.Waiting, NoThinking: c.NoThinking}, log)
+	var m *model.Model
+	loading(io, &o, func() {
+		m, err = model.Open(dir, o, model.Options{Name: c.Name, Waiting: c.Waiting, NoThinking: c.NoThinking}, log)
+	})
 	if err != nil {
 		return checkpointHint(dir, err)
 	}

@@ -37,7 +37,7 @@ func (c engineVerifyCommand) Run(ctx context.Context, io streams, root *cli) err
 	if c.Files {
 		return c.files(ctx, io, dir, checkpoint.Pinned())
 	}
-	e, err := c.open(root, c.options())
+	e, err := c.open(root, io)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,8 @@ type Program interface {
 // Run is a started program.
 type Run interface {
 	// Wait returns when the run has ended, with the time it took on the device
-	// (zero where unknown), or why it failed.
+	// (zero where unknown), or why it failed. It may be called
+	// again and then says the same, also when the program was closed.
 	Wait() (time.Duration, error)
 }
 

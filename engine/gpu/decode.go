@@ -10,8 +10,9 @@ import (
 // decode records a step of one token: everything between two tokens. What it
 // reads of the position it reads from the state's step record, which its last
 // launch moves on, so that the same stream can be played again. parts is how
-// many pieces of the past attention looks at side by side.
-func (m *Model) decode(s *State, parts int) *plan {
+// many pieces of the past attention looks at side by side; draws says how the
+// next token is chosen.
+func (m *Model) decode(s *State, parts int, draws bool) *plan {
 	c, b := m.c, &m.scratch.one
 	p := &plan{}
 	t := &token{Model: m, plan: p, state: s, b: b, parts: parts, eps: float32(c.RMSEps), units: m.dev.Caps().Units}
@@ -36,7 +37,7 @@ func (m *Model) decode(s *State, parts int) *plan {
 	}
 	p.at("ends", len(m.w.layer))
 	m.head(p, t.h())
-	p.add(kernels.ArgmaxFinal(device.Whole(m.scratch.best), step, device.Whole(m.scratch.ring), m.headGroups()), Cost{})
+	m.choose(p, step, draws)
 	return p
 }
 
@@ -137,17 +138,17 @@ func (m *Model) partsOf(n int) int {
 func (m *Model) maxParts() int { return m.partsOf(m.c.MaxPositions) }
 
 // stepProgram is the recorded step for the state's length and a little more.
-func (m *Model) stepProgram(s *State) (device.Program, error) {
-	parts := m.partsOf(s.length + 1)
-	if p := s.decode[parts]; p != nil {
+func (m *Model) stepProgram(s *State, draws bool) (device.Program, error) {
+	r := recording{m.partsOf(s.length + 1), draws}
+	if p := s.decode[r]; p != nil {
 		return p, nil
 	}
-	plan := m.decode(s, parts)
-	p, err := m.dev.Compile(&plan.Stream)
+	plan := m.decode(s, r.parts, draws)
+	p, err := m.compile(&plan.Stream)
 	if err != nil {
 		return nil, fmt.Errorf("record a decode step: %w", err)
 	}
-	s.decode[parts] = p
+	s.decode[r] = p
 	return p, nil
 }
 
@@ -158,19 +159,24 @@ func (m *Model) setStep(s *State, token int32) error {
 
 // stepPass appends one token.
 func (m *Model) stepPass(s *State, tokens []int32, out Output) error {
-	p, err := m.stepProgram(s)
+	p, err := m.stepProgram(s, false)
 	if err != nil {
 		return err
 	}
 	if err := m.setStep(s, tokens[0]); err != nil {
 		return err
 	}
+	s.broken = true // until all has gone well
 	r, err := p.Start()
 	if err != nil {
-		return err
+		return fmt.Errorf("start a decode step: %w", err)
 	}
 	if _, err := r.Wait(); err != nil {
 		return fmt.Errorf("run a decode step: %w", err)
 	}
-	return m.readLogits(out.Logits)
+	if err := m.readLogits(out.Logits); err != nil {
+		return err
+	}
+	s.length, s.broken = s.length+1, false
+	return nil
 }

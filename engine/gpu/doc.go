@@ -10,6 +10,6 @@
 // has been looked at.
 //
 // Left to others: the kernels (metalsrc) and their launches (kernels), what
-// must wait for what (device), files (checkpoint), choosing tokens in other
-// ways than the most probable (engine).
+// must wait for what (device), files (checkpoint), choosing tokens by more
+// than their logits, and what to do about a lost device (engine).
 package gpu

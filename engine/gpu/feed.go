@@ -4,42 +4,55 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"weir/engine/device"
 	"weir/engine/kernels"
 )
 
-// Feed appends the token first, then the most probable one after it, and so on
-// until emit returns false, limit tokens were chosen or ctx ends. emit is shown
-// each chosen token while the device already computes what follows it. Feed
+// Feed appends the token first, then one that is chosen after it as how says,
+// and so on until emit returns false, limit tokens were chosen or ctx ends. emit is
+// shown each chosen token while the device already computes what follows it. Feed
 // returns how many of the chosen tokens have been appended: all, or all but the
 // last when the limit ended it. Logits, unless nil, takes those of what follows
 // the last token appended.
-func (m *Model) Feed(ctx context.Context, s *State, first int32, limit int, logits []float32, emit func(int32) bool) (int, error) {
-	m.mu.Lock()
+func (m *Model) Feed(ctx context.Context, s *State, first int32, limit int, how Sampling, logits []float32, emit func(int32) bool) (int, error) {
 	defer m.mu.Unlock()
-	m.sweep()
+	if err := m.begin(); err != nil {
+		return 0, err
+	}
 	if s.broken {
 		return 0, errBroken
 	}
-	if err := errors.Join(ctx.Err(), s.grow(s.length+1)); err != nil {
+	if limit < 1 || limit > m.c.MaxPositions-s.length {
+		return 0, fmt.Errorf("choose %d tokens after %d: at least one, and %d in all", limit, s.length, m.c.MaxPositions)
+	}
+	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	f := &feed{m: m, s: s}
+	f := &feed{m: m, s: s, draws: how != Sampling{}}
+	if f.draws {
+		if err := m.setSampling(how); err != nil {
+			return 0, err
+		}
+	}
+	s.broken = true // until all has gone well
 	n, err := f.run(ctx, first, limit, emit)
 	if err == nil {
 		err = m.readLogits(logits)
 	}
 	if err != nil {
-		s.broken = true
+		return n, err
 	}
-	return n, err
+	s.broken = false
+	return n, nil
 }
 
 // feed is a row of decode steps under way, at most two at a time.
 type feed struct {
 	m       *Model
 	s       *State
+	draws   bool
 	started int
 	pending []device.Run
 }
@@ -78,10 +91,17 @@ func (f *feed) run(ctx context.Context, first int32, limit int, emit func(int32)
 
 // start begins the step after all that were begun.
 func (f *feed) start() error {
-	if err := f.s.grow(f.s.length + 1); err != nil {
-		return err
+	if f.s.length == f.s.room { // growing drops the recordings that still run
+		for _, r := range f.pending {
+			if _, err := r.Wait(); err != nil {
+				return err
+			}
+		}
+		if err := f.s.grow(f.s.length + 1); err != nil {
+			return err
+		}
 	}
-	p, err := f.m.stepProgram(f.s)
+	p, err := f.m.stepProgram(f.s, f.draws)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"weir/engine/checkpoint"
@@ -20,6 +21,10 @@ type Options struct {
 	Block int
 	// Progress is told how many bytes of the weights are placed.
 	Progress func(done, total int64)
+	// Reclaim, unless nil, is asked when memory runs out: it calls Free of a
+	// state that can be spared, and says whether it did. It may not call
+	// anything else of the model.
+	Reclaim func() bool
 }
 
 const (
@@ -27,7 +32,10 @@ const (
 	defaultBlock = 4096
 )
 
-var errBroken = errors.New("state was left by a pass that failed")
+var (
+	errBroken = errors.New("state was left by a pass that failed")
+	errClosed = errors.New("the model on the device was closed")
+)
 
 // Model is the model on a device. Its methods may be called by many
 // goroutines, which take turns.
@@ -39,12 +47,17 @@ type Model struct {
 	scratch *scratch
 	chunk   int
 	block   int
+	reclaim func() bool
 
 	deltaLayers, attentionLayers int
 
-	mu    sync.Mutex // one at a time uses the device
-	dead  sync.Mutex // guards freed
-	freed []*State
+	mu     sync.Mutex // one at a time uses the device
+	used   int64      // bytes of it
+	closed bool
+
+	dead    sync.Mutex // guards what follows
+	freed   []*State
+	resting []*State
 }
 
 // Load places the weights of a checkpoint on a device, which the model takes
@@ -60,7 +73,7 @@ func Load(dev device.Device, file *checkpoint.Checkpoint, o Options) (*Model, er
 func newModel(dev device.Device, c checkpoint.Config, file *checkpoint.Checkpoint, o Options) (*Model, error) {
 	m := &Model{
 		dev: dev, c: c, chunk: min(cmp.Or(o.Chunk, defaultChunk), c.MaxPositions),
-		block: roundUp(cmp.Or(o.Block, defaultBlock), kernels.AttendCacheUnit),
+		block: roundUp(cmp.Or(o.Block, defaultBlock), kernels.AttendCacheUnit), reclaim: o.Reclaim,
 	}
 	for _, full := range c.FullAttention {
 		if full {
@@ -82,6 +95,9 @@ func newModel(dev device.Device, c checkpoint.Config, file *checkpoint.Checkpoin
 	if m.scratch, err = newScratch(m); err != nil {
 		freeAll(m.placed)
 		return nil, err
+	}
+	for _, b := range slices.Concat(m.placed, m.scratch.all) {
+		m.used += b.Size()
 	}
 	return m, nil
 }
@@ -133,12 +149,27 @@ func (m *Model) MatrixRate() (float64, error) {
 	return rate / 1e9, err
 }
 
+// begin takes the device for the caller, who unlocks mu.
+func (m *Model) begin() error {
+	m.mu.Lock()
+	if m.closed {
+		return errClosed
+	}
+	m.sweep()
+	return nil
+}
+
 // play runs a stream once and waits for it.
 func (m *Model) play(s *device.Stream) error {
-	p, err := m.dev.Compile(s)
+	p, err := m.compile(s)
 	if err != nil {
 		return err
 	}
+	return m.playOnce(p)
+}
+
+// playOnce runs a program, waits for it, and drops it.
+func (m *Model) playOnce(p device.Program) error {
 	r, err := p.Start()
 	if err != nil {
 		return errors.Join(err, p.Close())
@@ -147,12 +178,17 @@ func (m *Model) play(s *device.Stream) error {
 	return errors.Join(err, p.Close())
 }
 
-// Close frees everything and closes the device. States are unusable then.
+// Close frees everything and closes the device. States are unusable then, and
+// their memory is the device's to give back. Closing again does nothing.
 func (m *Model) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.closed {
+		return nil
+	}
 	m.sweep()
-	m.scratch.free()
+	m.closed = true
+	freeAll(m.scratch.all)
 	freeAll(m.placed)
 	return m.dev.Close()
 }
@@ -167,14 +203,18 @@ type Output struct {
 }
 
 // Extend appends tokens, at most a chunk, to a state. It returns the context's
-// error when that ends before the pass begins; a pass that fails leaves the
-// state unusable.
+// error when that ends before the pass begins; a pass that fails once it has
+// begun leaves the state unusable.
 func (m *Model) Extend(ctx context.Context, s *State, tokens []int32, out Output) error {
-	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sweep()
+	if err := m.begin(); err != nil {
+		return err
+	}
 	if s.broken {
 		return errBroken
+	}
+	if n := len(tokens); n == 0 || n > m.chunk || n > m.c.MaxPositions-s.length {
+		return fmt.Errorf("append %d tokens to %d: at most %d at once, and %d in all", n, s.length, m.chunk, m.c.MaxPositions)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -182,14 +222,8 @@ func (m *Model) Extend(ctx context.Context, s *State, tokens []int32, out Output
 	if err := s.grow(s.length + len(tokens)); err != nil {
 		return err
 	}
-	run := m.chunkPass
 	if len(tokens) == 1 && out.Watch == nil {
-		run = m.stepPass
+		return m.stepPass(s, tokens, out)
 	}
-	if err := run(s, tokens, out); err != nil {
-		s.broken = true
-		return err
-	}
-	s.length += len(tokens)
-	return nil
+	return m.chunkPass(s, tokens, out)
 }

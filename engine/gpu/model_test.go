@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"weir/engine/device"
+	"weir/engine/device/devicetest"
 	"weir/engine/device/emulator"
 	"weir/engine/gpu"
 )
@@ -24,7 +24,6 @@ func newState(t *testing.T, m *gpu.Model) *gpu.State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Free)
 	return s
 }
 
@@ -50,29 +49,20 @@ func best(logits []float32) int32 {
 	return int32(at)
 }
 
-func TestCuts(t *testing.T) {
-	t.Parallel()
-	m, ref := openTiny(t, open(t, emulator.Options{Seed: 3}), gpu.Options{Chunk: 128, Block: 64}), openReference(t)
-	tokens := ref.tokens[:100]
-	want := extend(t, m, newState(t, m), tokens, 100)
-	for _, n := range []int{1, 2, 17, 64, 99} {
-		if d := apart(extend(t, m, newState(t, m), tokens, n), want); !(d < near16) {
-			t.Errorf("in pieces of %d: logits are %.2g from those in one", n, d)
-		}
-	}
-}
-
 // What the device goes on with by itself is what steps one by one choose, to
 // the bit, across the growth of the cache and the change of recordings.
 func TestFeedIsSteps(t *testing.T) {
 	t.Parallel()
-	m, ref := openTiny(t, open(t, emulator.Options{}), gpu.Options{Chunk: 128, Block: 64}), openReference(t)
+	dev := devicetest.Watch(open(t, emulator.Options{}))
+	dev.Units = 32 // so that parts of the past are looked at side by side
+	m, ref := openTiny(t, dev, gpu.Options{Chunk: 256, Block: 64}), openReference(t)
 	one, two := newState(t, m), newState(t, m)
-	first := best(extend(t, m, one, ref.tokens[:60], 60))
-	if again := best(extend(t, m, two, ref.tokens[:60], 60)); again != first {
+	prompt := slices.Concat(ref.tokens[:130], ref.tokens[:123])
+	first := best(extend(t, m, one, prompt, 256))
+	if again := best(extend(t, m, two, prompt, 256)); again != first {
 		t.Fatalf("the same chunk chooses %d and %d", first, again)
 	}
-	const n = 8
+	const n = 7
 	var want []int32
 	next, logits := first, []float32(nil)
 	for range n {
@@ -82,7 +72,7 @@ func TestFeedIsSteps(t *testing.T) {
 	}
 	var got []int32
 	last := make([]float32, vocab)
-	appended, err := m.Feed(t.Context(), two, first, n, last, func(id int32) bool {
+	appended, err := m.Feed(t.Context(), two, first, n, gpu.Sampling{}, last, func(id int32) bool {
 		got = append(got, id)
 		return true
 	})
@@ -91,6 +81,9 @@ func TestFeedIsSteps(t *testing.T) {
 	}
 	if !slices.Equal(got, want) || appended != n-1 || two.Len() != one.Len() || !slices.Equal(last, logits) {
 		t.Errorf("chosen %v, want %v; %d appended, length %d of %d", got, want, appended, two.Len(), one.Len())
+	}
+	if err := dev.Wrong(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -101,7 +94,7 @@ func TestFeedStops(t *testing.T) {
 	s := newState(t, m)
 	first := best(extend(t, m, s, ref.tokens[:5], 5))
 	var got []int32
-	n, err := m.Feed(t.Context(), s, first, 10, nil, func(id int32) bool {
+	n, err := m.Feed(t.Context(), s, first, 10, gpu.Sampling{}, nil, func(id int32) bool {
 		got = append(got, id)
 		return len(got) < 3
 	})
@@ -122,7 +115,7 @@ func TestClone(t *testing.T) {
 	m, ref := openTiny(t, open(t, emulator.Options{}), gpu.Options{Chunk: 128, Block: 64}), openReference(t)
 	a := newState(t, m)
 	extend(t, m, a, ref.tokens[:63], 63)
-	b, err := a.Clone()
+	b, err := a.Clone(false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,118 +139,27 @@ func TestCancelled(t *testing.T) {
 	}
 	extend(t, m, s, ref.tokens[:3], 3) // nothing was begun, so it can be used
 	ctx, cancel = context.WithCancel(t.Context())
-	n, err := m.Feed(ctx, s, ref.tokens[3], 1000, nil, func(int32) bool { cancel(); return true })
+	n, err := m.Feed(ctx, s, ref.tokens[3], 1000, gpu.Sampling{}, nil, func(int32) bool { cancel(); return true })
 	if err != nil || n != 1 {
 		t.Errorf("cancelled at the first token: %d appended: %v", n, err)
 	}
 }
 
-// faulty is a device of which one call fails, and which counts its buffers.
-type faulty struct {
-	device.Device
-	countdown *int
-	buffers   *int
-}
-
 var errFault = errors.New("planted fault")
-
-func (f faulty) fault() error {
-	*f.countdown--
-	if *f.countdown == 0 {
-		return errFault
-	}
-	return nil
-}
-
-type counted struct {
-	device.Buffer
-	n *int
-}
-
-func (c counted) Free() { *c.n--; c.Buffer.Free() }
-
-func (f faulty) Alloc(n int64) (device.Buffer, error) {
-	if err := f.fault(); err != nil {
-		return nil, err
-	}
-	b, err := f.Device.Alloc(n)
-	if err != nil {
-		return nil, err
-	}
-	*f.buffers++
-	return counted{b, f.buffers}, nil
-}
-
-func bare(b device.Buffer) device.Buffer {
-	if c, ok := b.(counted); ok {
-		return c.Buffer
-	}
-	return b
-}
-
-func (f faulty) Write(to device.Buffer, at int64, p []byte) error {
-	if err := f.fault(); err != nil {
-		return err
-	}
-	return f.Device.Write(bare(to), at, p)
-}
-
-func (f faulty) Read(p []byte, from device.Buffer, at int64) error {
-	if err := f.fault(); err != nil {
-		return err
-	}
-	return f.Device.Read(p, bare(from), at)
-}
-
-func (f faulty) Compile(s *device.Stream) (device.Program, error) {
-	if err := f.fault(); err != nil {
-		return nil, err
-	}
-	plain := &device.Stream{Commands: slices.Clone(s.Commands)}
-	for i, c := range plain.Commands {
-		args := slices.Clone(c.Args)
-		for j := range args {
-			args[j].Buf = bare(args[j].Buf)
-		}
-		plain.Commands[i].Args = args
-	}
-	p, err := f.Device.Compile(plain)
-	if err != nil {
-		return nil, err
-	}
-	return faultyProgram{p, f}, nil
-}
-
-type faultyProgram struct {
-	device.Program
-	f faulty
-}
-
-func (p faultyProgram) Start() (device.Run, error) {
-	if err := p.f.fault(); err != nil {
-		return nil, err
-	}
-	r, err := p.Program.Start()
-	return faultyRun{r, p.f}, err
-}
-
-type faultyRun struct {
-	device.Run
-	f faulty
-}
-
-func (r faultyRun) Wait() (time.Duration, error) {
-	d, err := r.Run.Wait()
-	return d, errors.Join(err, r.f.fault())
-}
 
 // Whatever call of the device fails, the pass says so, its state is not used
 // again, nothing is left behind, and the model answers the next request.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	countdown, buffers := -1, 0
-	dev := faulty{open(t, emulator.Options{}), &countdown, &buffers}
-	m, ref := openTiny(t, dev, gpu.Options{Chunk: 32, Block: 64}), openReference(t)
+	countdown := -1
+	dev := devicetest.Watch(open(t, emulator.Options{}))
+	dev.Fail = func(string) error {
+		if countdown--; countdown == 0 {
+			return errFault
+		}
+		return nil
+	}
+	m, ref := openModel(t, small(t, false, true), dev, gpu.Options{Chunk: 32, Block: 64}), openReference(t)
 	serve := func() ([]int32, error) {
 		s, err := m.NewState()
 		if err != nil {
@@ -268,13 +170,14 @@ func TestFaults(t *testing.T) {
 		if err := m.Extend(t.Context(), s, ref.tokens[:4], gpu.Output{Logits: logits}); err != nil {
 			return nil, errors.Join(err, stillBroken(t, m, s))
 		}
-		c, err := s.Clone()
+		c, err := s.Clone(true)
 		if err != nil {
 			return nil, err
 		}
 		defer c.Free()
+		defer c.Rest()
 		var got []int32
-		if _, err := m.Feed(t.Context(), c, best(logits), 3, logits, func(id int32) bool {
+		if _, err := m.Feed(t.Context(), c, best(logits), 3, gpu.Sampling{}, logits, func(id int32) bool {
 			got = append(got, id)
 			return true
 		}); err != nil {
@@ -286,7 +189,8 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := buffers
+	newState(t, m).Free() // frees what was given back
+	bytes, buffers, programs := dev.Held()
 	for n := 1; ; n++ {
 		countdown = n
 		_, err := serve()
@@ -310,9 +214,12 @@ func TestFaults(t *testing.T) {
 	if got, err := serve(); err != nil || !slices.Equal(got, want) {
 		t.Fatalf("in the end: %v, want %v: %v", got, want, err)
 	}
-	newState(t, m) // frees what was given back
-	if buffers > at+20 {
-		t.Errorf("%d buffers before the faults, %d after", at, buffers)
+	newState(t, m).Free()
+	if b, n, p := dev.Held(); b != bytes || n != buffers || p != programs {
+		t.Errorf("%d bytes, %d buffers and %d programs before the faults, %d, %d and %d after", bytes, buffers, programs, b, n, p)
+	}
+	if err := dev.Wrong(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -325,16 +232,16 @@ func stillBroken(t *testing.T, m *gpu.Model, s *gpu.State) error {
 
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	_, err := load(small{open(t, emulator.Options{})}, gpu.Options{})
+	_, err := load(cramped{open(t, emulator.Options{})}, gpu.Options{})
 	if !errors.Is(err, device.ErrMemory) {
 		t.Errorf("a device of a megabyte takes the model: %v", err)
 	}
 }
 
-// small is a device with too little memory.
-type small struct{ device.Device }
+// cramped is a device with too little memory.
+type cramped struct{ device.Device }
 
-func (s small) Caps() device.Caps {
+func (s cramped) Caps() device.Caps {
 	c := s.Device.Caps()
 	c.Memory = 1 << 20
 	return c

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"errors"
 	"fmt"
 
 	"weir/engine/device"
@@ -216,6 +217,12 @@ func (m *Model) chunkPass(s *State, tokens []int32, out Output) error {
 	}
 	var watch func(*plan, int)
 	if out.Watch != nil {
+		captured, err := m.alloc(int64(len(m.w.layer)+1) * int64(4*n*m.c.HiddenSize))
+		if err != nil {
+			return fmt.Errorf("make room for hidden states: %w", err)
+		}
+		m.scratch.captured = captured
+		defer func() { m.free(captured); m.scratch.captured = nil }()
 		watch = m.capture(n)
 	}
 	p := m.prefill(s, n, m.scratch.step, m.scratch.tokens, watch)
@@ -223,11 +230,17 @@ func (m *Model) chunkPass(s *State, tokens []int32, out Output) error {
 		p.at("ends", len(m.w.layer))
 		m.head(p, numbers(m.scratch.h, (n-1)*m.c.HiddenSize, m.c.HiddenSize, 4))
 	}
-	if err := m.play(&p.Stream); err != nil {
+	program, err := m.compile(&p.Stream)
+	if err != nil {
+		return fmt.Errorf("record %d tokens: %w", n, err)
+	}
+	s.broken = true // until all has gone well
+	if err := m.playOnce(program); err != nil {
 		return fmt.Errorf("run %d tokens: %w", n, err)
 	}
-	if err := m.show(n, out.Watch); err != nil {
+	if err := errors.Join(m.show(n, out.Watch), m.readLogits(out.Logits)); err != nil {
 		return err
 	}
-	return m.readLogits(out.Logits)
+	s.length, s.broken = s.length+n, false
+	return nil
 }

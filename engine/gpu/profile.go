@@ -63,7 +63,7 @@ func Paper(c checkpoint.Config, caps device.Caps, length, n int) (step, chunk Ta
 	if err := s.reserve(length + n); err != nil {
 		return step, chunk, err
 	}
-	if step, err = m.table(m.decode(s, m.partsOf(length+1)), nil); err != nil {
+	if step, err = m.table(m.decode(s, m.partsOf(length+1), false), nil); err != nil {
 		return step, chunk, err
 	}
 	chunk, err = m.table(m.prefill(s, n, m.scratch.step, m.scratch.tokens, nil), nil)
@@ -77,7 +77,7 @@ func (m *Model) ProfileStep(s *State, rounds int) (Table, error) {
 		if err := s.grow(s.length + 1); err != nil {
 			return nil, err
 		}
-		return m.decode(s, m.partsOf(s.length+1)), m.setStep(s, 0)
+		return m.decode(s, m.partsOf(s.length+1), false), m.setStep(s, 0)
 	})
 }
 
@@ -92,9 +92,10 @@ func (m *Model) ProfileChunk(s *State, tokens []int32, rounds int) (Table, error
 }
 
 func (m *Model) profile(s *State, rounds int, record func() (*plan, error)) (Table, error) {
-	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sweep()
+	if err := m.begin(); err != nil {
+		return Table{}, err
+	}
 	dev, ok := m.dev.(device.Profiler)
 	if !ok {
 		return Table{}, ErrNoProfile

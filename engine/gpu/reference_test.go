@@ -38,7 +38,12 @@ func open(t *testing.T, o emulator.Options) device.Device {
 
 func openTiny(t *testing.T, dev device.Device, o gpu.Options) *gpu.Model {
 	t.Helper()
-	file, err := checkpoint.Open(tiny, checkpoint.Options{AnyDimensions: true})
+	return openModel(t, tiny, dev, o)
+}
+
+func openModel(t *testing.T, dir string, dev device.Device, o gpu.Options) *gpu.Model {
+	t.Helper()
+	file, err := checkpoint.Open(dir, checkpoint.Options{AnyDimensions: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,19 +126,10 @@ const near32 = 2e-3
 func TestStepsAgainstReference(t *testing.T) {
 	t.Parallel()
 	m, ref := openTiny(t, open(t, emulator.Options{}), gpu.Options{}), openReference(t)
-	s, err := m.NewState()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newState(t, m)
 	for _, n := range []int{1, 2, 5, 65, 130} {
 		want := ref.floats("logits." + strconv.Itoa(n))
-		got := make([]float32, vocab)
-		for s.Len() < n {
-			if err := m.Extend(t.Context(), s, ref.tokens[s.Len():s.Len()+1], gpu.Output{Logits: got}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if d := apart(got, want[len(want)-vocab:]); !(d < near32) {
+		if d := apart(extend(t, m, s, ref.tokens[s.Len():n], 1), want[len(want)-vocab:]); !(d < near32) {
 			t.Errorf("%d tokens: logits are %.2g from the reference", n, d)
 		}
 	}
@@ -141,30 +137,85 @@ func TestStepsAgainstReference(t *testing.T) {
 
 func TestChunksAgainstReference(t *testing.T) {
 	t.Parallel()
-	for name, o := range map[string]emulator.Options{"portable": {}, "matrix units": {Matrix: true}} {
+	for name, on := range map[string]struct {
+		o       emulator.Options
+		lengths []int
+	}{
+		"portable":     {emulator.Options{}, []int{2, 5, 65, 130}},
+		"matrix units": {emulator.Options{Matrix: true}, []int{2, 65}}, // slow to emulate
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testChunks(t, o)
+			m, ref := openTiny(t, open(t, on.o), gpu.Options{}), openReference(t)
+			for _, n := range on.lengths {
+				want := ref.floats("logits." + strconv.Itoa(n))
+				if d := apart(extend(t, m, newState(t, m), ref.tokens[:n], n), want[len(want)-vocab:]); !(d < near16) {
+					t.Errorf("%d tokens: logits are %.2g from the reference", n, d)
+				}
+			}
 		})
 	}
 }
 
-func testChunks(t *testing.T, o emulator.Options) {
+// small is the folder of a model with layers of these kinds, all of whose
+// experts are chosen. Where the choice of one is close, rounding changes it, and
+// results jump; here they do not, so that much smaller faults show.
+func small(t *testing.T, attention ...bool) string {
 	t.Helper()
-	m, ref := openTiny(t, open(t, o), gpu.Options{}), openReference(t)
-	for _, n := range []int{2, 5, 65, 130} {
-		s, err := m.NewState()
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := ref.floats("logits." + strconv.Itoa(n))
-		got := make([]float32, vocab)
-		if err := m.Extend(t.Context(), s, ref.tokens[:n], gpu.Output{Logits: got}); err != nil {
-			t.Fatal(err)
-		}
-		if d := apart(got, want[len(want)-vocab:]); !(d < near16) {
-			t.Errorf("%d tokens: logits are %.2g from the reference", n, d)
-		}
-		s.Free()
+	file, err := checkpoint.Open(tiny, checkpoint.Options{AnyDimensions: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := file.Config()
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.FullAttention = attention
+	c.NumExperts, c.ExpertsPerToken = 4, 4
+	dir := filepath.Join(t.TempDir(), "model")
+	if err := checkpoint.Synth(t.Context(), dir, c, checkpoint.SynthOptions{Seed: 5}); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// nearSmooth is how far chunks may be from steps with such a model.
+const nearSmooth = 2e-2
+
+// Chunks of lengths at which kernels change what they do against steps, and
+// prompts cut at such lengths.
+func TestChunksAgainstSteps(t *testing.T) {
+	t.Parallel()
+	dir, ref := small(t, false, true), openReference(t)
+	m := openModel(t, dir, open(t, emulator.Options{}), gpu.Options{Block: 64})
+	steps, s := make([][]float32, 131), newState(t, m) // by length
+	for n := 1; n < len(steps); n++ {
+		steps[n] = extend(t, m, s, ref.tokens[n-1:n], 1)
+	}
+	for name, on := range map[string]struct {
+		o    emulator.Options
+		cuts [][]int
+	}{
+		"portable": {emulator.Options{Seed: 3}, [][]int{
+			{2}, {15}, {16}, {17}, {63}, {64}, {65}, {66}, {128}, {129}, {130},
+			{2, 63, 2}, {17, 17, 17, 16}, {64, 3}, {3, 1, 63},
+		}},
+		"matrix units": {emulator.Options{Matrix: true, Seed: 5}, [][]int{{16}, {17}, {64, 3}, {129}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := openModel(t, dir, open(t, on.o), gpu.Options{Block: 64})
+			for _, cuts := range on.cuts {
+				s := newState(t, m)
+				var got []float32
+				for _, n := range cuts {
+					got = extend(t, m, s, ref.tokens[s.Len():s.Len()+n], n)
+				}
+				if d := apart(got, steps[s.Len()]); !(d < nearSmooth) {
+					t.Errorf("in pieces of %d: logits are %.2g from those of steps", cuts, d)
+				}
+				s.Free()
+			}
+		})
 	}
 }

@@ -36,8 +36,10 @@ type scratch struct {
 	ropeHigh, ropeLow device.Buffer // tables, see kernels.RopeTables
 	logits            device.Buffer // [vocab]
 	best              device.Buffer // candidates for the greatest logit
+	how               device.Buffer // a Sampling
+	drawn, draws      device.Buffer // of drawing: counts, and candidates
 	ring              device.Buffer // uint32 [kernels.TokenRing]: chosen tokens by position, seen by the host
-	captured          device.Buffer // residual streams for a watcher, made when needed
+	captured          device.Buffer // residual streams for a watcher, nil without one
 
 	all []device.Buffer
 }
@@ -104,6 +106,9 @@ func (m *Model) sizes(s *scratch) []sized {
 		{&s.ropeLow, 4 * 512 * pairs * 2},
 		{&s.logits, 4 * c.VocabSize},
 		{&s.best, kernels.BestBytes * m.headGroupsOf(c.VocabSize)},
+		{&s.how, kernels.SamplingBytes},
+		{&s.drawn, 4 * kernels.SampleWords},
+		{&s.draws, kernels.BestBytes * m.headGroupsOf(c.VocabSize)},
 	}
 }
 
@@ -120,7 +125,7 @@ func newScratch(m *Model) (*scratch, error) {
 	for _, b := range m.sizes(s) {
 		buf, err := m.dev.Alloc(int64(roundUp(b.size, 256)))
 		if err != nil {
-			s.free()
+			freeAll(s.all)
 			return nil, fmt.Errorf("make room for %d bytes of scratch: %w", m.scratchBytes(), err)
 		}
 		*b.b = buf
@@ -128,7 +133,7 @@ func newScratch(m *Model) (*scratch, error) {
 	}
 	ring, err := m.dev.AllocShared(4 * kernels.TokenRing)
 	if err != nil {
-		s.free()
+		freeAll(s.all)
 		return nil, fmt.Errorf("make room for tokens: %w", err)
 	}
 	s.ring = ring
@@ -136,18 +141,11 @@ func newScratch(m *Model) (*scratch, error) {
 	high, low := kernels.RopeTables(m.c.RotaryDim/2, m.c.RopeTheta)
 	for b, table := range map[device.Buffer][]float32{s.ropeHigh: high, s.ropeLow: low} {
 		if err := m.dev.Write(b, 0, floatBytes(table)); err != nil {
-			s.free()
+			freeAll(s.all)
 			return nil, err
 		}
 	}
 	return s, nil
-}
-
-func (s *scratch) free() {
-	freeAll(s.all)
-	if s.captured != nil {
-		s.captured.Free()
-	}
 }
 
 func floatBytes(v []float32) []byte {
@@ -181,6 +179,9 @@ func (m *Model) readLogits(logits []float32) error {
 	if logits == nil {
 		return nil
 	}
+	if len(logits) != m.c.VocabSize {
+		return fmt.Errorf("%d logits are wanted, and the model has %d", len(logits), m.c.VocabSize)
+	}
 	b := make([]byte, 4*m.c.VocabSize)
 	if err := m.dev.Read(b, m.scratch.logits, 0); err != nil {
 		return err
@@ -193,13 +194,6 @@ func (m *Model) readLogits(logits []float32) error {
 // the last.
 func (m *Model) capture(n int) func(p *plan, layer int) {
 	words := n * m.c.HiddenSize
-	if m.scratch.captured == nil {
-		b, err := m.dev.Alloc(int64(len(m.w.layer)+1) * int64(4*m.chunk*m.c.HiddenSize))
-		if err != nil {
-			return nil
-		}
-		m.scratch.captured = b
-	}
 	return func(p *plan, layer int) {
 		p.add(kernels.CopyWords(numbers(m.scratch.h, 0, words, 4), numbers(m.scratch.captured, layer*words, words, 4), words), Cost{})
 	}

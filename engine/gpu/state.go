@@ -15,28 +15,29 @@ type State struct {
 	room   int             // positions that keys and values have room for
 	key    []device.Buffer // by attention layer: bfloat16 [room][kvHeads][headDim]
 	value  []device.Buffer
-	delta  []device.Buffer        // by delta layer: float32 [valueHeads][keyDim][valueDim]
-	conv   []device.Buffer        // by delta layer: float32 [4][channels], position p in row p&3
-	step   device.Buffer          // the record of a decode step, see setStep
-	decode map[int]device.Program // by parts of attention
+	delta  []device.Buffer // by delta layer: float32 [valueHeads][keyDim][valueDim]
+	conv   []device.Buffer // by delta layer: float32 [4][channels], position p in row p&3
+	step   device.Buffer   // the record of a decode step, see setStep
+	decode map[recording]device.Program
 	broken bool
 }
 
 // NewState returns the memory of nothing.
 func (m *Model) NewState() (*State, error) {
-	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sweep()
+	if err := m.begin(); err != nil {
+		return nil, err
+	}
 	return m.newState()
 }
 
 func (m *Model) newState() (*State, error) {
-	s := &State{m: m, decode: map[int]device.Program{}}
+	s := &State{m: m, decode: map[recording]device.Program{}}
 	var err error
 	alloc := func(n int64) device.Buffer {
 		var b device.Buffer
 		if err == nil {
-			b, err = m.dev.Alloc(n)
+			b, err = m.alloc(n)
 		}
 		return b
 	}
@@ -73,12 +74,14 @@ func (s *State) Bytes() int64 {
 // Len is the number of tokens it has seen.
 func (s *State) Len() int { return s.length }
 
-// Clone returns a state with the same past and a future of its own.
-func (s *State) Clone() (*State, error) {
+// Clone returns a state with the same past and a future of its own. A spare one
+// has no room for more until it is extended.
+func (s *State) Clone(spare bool) (*State, error) {
 	m := s.m
-	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sweep()
+	if err := m.begin(); err != nil {
+		return nil, err
+	}
 	if s.broken {
 		return nil, errBroken
 	}
@@ -95,7 +98,11 @@ func (s *State) Clone() (*State, error) {
 		c.release()
 		return nil, fmt.Errorf("copy state: %w", err)
 	}
-	if err := c.take(s, s.length); err != nil {
+	unit := m.block
+	if spare {
+		unit = kernels.AttendCacheUnit
+	}
+	if err := c.take(s, roundUp(s.length, unit)); err != nil {
 		c.release()
 		return nil, fmt.Errorf("copy state: %w", err)
 	}
@@ -108,16 +115,14 @@ func (s *State) reserve(n int) error {
 	length := s.length
 	s.length = 0
 	defer func() { s.length = length }()
-	return s.take(s, n)
+	return s.take(s, roundUp(n, s.m.block))
 }
 
-// take makes room for n positions and copies those of from.
-func (s *State) take(from *State, n int) error {
+// take makes room for at least room positions, as far as a context may have
+// them, and copies those of from.
+func (s *State) take(from *State, room int) error {
 	m := s.m
-	room := roundUp(n, m.block)
-	if most := roundUp(m.c.MaxPositions, kernels.AttendCacheUnit); room > most {
-		room = max(most, roundUp(n, kernels.AttendCacheUnit))
-	}
+	room = min(room, roundUp(m.c.MaxPositions, kernels.AttendCacheUnit))
 	if room <= s.room {
 		return nil
 	}
@@ -127,7 +132,7 @@ func (s *State) take(from *State, n int) error {
 			if kv == &s.value {
 				old = from.value
 			}
-			b, err := m.dev.Alloc(int64(room) * m.rowBytes())
+			b, err := m.alloc(int64(room) * m.rowBytes())
 			if err != nil {
 				return fmt.Errorf("room for %d positions, %d MB: %w", room, int64(room)*m.rowBytes()*int64(2*m.attentionLayers)>>20, err)
 			}
@@ -136,12 +141,12 @@ func (s *State) take(from *State, n int) error {
 				s := &device.Stream{}
 				s.Add(kernels.CopyWords(device.Part(old[i], 0, used), device.Part(b, 0, used), int(used/4)))
 				if err := m.play(s); err != nil {
-					b.Free()
+					m.free(b)
 					return err
 				}
 			}
 			if i < len(*kv) {
-				(*kv)[i].Free()
+				m.free((*kv)[i])
 				(*kv)[i] = b
 			} else {
 				*kv = append(*kv, b)
@@ -159,7 +164,7 @@ func (s *State) grow(n int) error {
 		return nil
 	}
 	s.dropPrograms()
-	return s.take(s, n)
+	return s.take(s, roundUp(n, s.m.block))
 }
 
 func (s *State) dropPrograms() {
@@ -170,19 +175,30 @@ func (s *State) dropPrograms() {
 }
 
 // Free gives the state's memory back, at the latest when the model computes
-// next.
+// next. It is called once.
 func (s *State) Free() {
 	s.m.dead.Lock()
 	defer s.m.dead.Unlock()
 	s.m.freed = append(s.m.freed, s)
 }
 
+// Rest says that the state will be copied and not extended: what only that
+// needs is given back, at the latest when the model computes next.
+func (s *State) Rest() {
+	s.m.dead.Lock()
+	defer s.m.dead.Unlock()
+	s.m.resting = append(s.m.resting, s)
+}
+
 // sweep frees the states that were given back.
 func (m *Model) sweep() {
 	m.dead.Lock()
-	freed := m.freed
-	m.freed = nil
+	freed, resting := m.freed, m.resting
+	m.freed, m.resting = nil, nil
 	m.dead.Unlock()
+	for _, s := range resting {
+		s.dropPrograms()
+	}
 	for _, s := range freed {
 		s.release()
 	}
@@ -192,9 +208,7 @@ func (s *State) release() {
 	s.dropPrograms()
 	for _, list := range [][]device.Buffer{s.key, s.value, s.delta, s.conv, {s.step}} {
 		for _, b := range list {
-			if b != nil {
-				b.Free()
-			}
+			s.m.free(b)
 		}
 	}
 	*s = State{m: s.m, broken: true}

@@ -161,6 +161,12 @@ func (m *Model) failure(ctx context.Context, err error) error {
 		return errClosing
 	}
 	m.log.ErrorContext(ctx, "generate", "component", "engine", "error", err)
+	switch {
+	case errors.Is(err, engine.ErrRestarting), errors.Is(err, engine.ErrLost):
+		return &wire.Error{Code: wire.CodeLocalUnavailable, Message: "the GPU was lost, and is being opened again", RetryAfter: 10}
+	case errors.Is(err, engine.ErrMemory):
+		return tooLong("the GPU has not enough memory left for the messages and the reply")
+	}
 	return wire.AsError(err)
 }
 

@@ -32,6 +32,7 @@ type dice struct {
 
 func (d *dice) MaxContext() int { return 4096 }
 func (d *dice) Vocab() int      { return 512 }
+func (d *dice) Health() error   { return nil }
 func (d *dice) Stop() []int32   { return []int32{511, 510} }
 
 func (d *dice) Generate(_ context.Context, r *engine.Request, emit func(engine.Token) bool) (engine.Result, error) {

@@ -56,6 +56,7 @@ type parrot struct {
 
 func (p *parrot) MaxContext() int { return 4096 }
 func (p *parrot) Vocab() int      { return 512 }
+func (p *parrot) Health() error   { return nil }
 func (p *parrot) Stop() []int32   { return []int32{511} }
 
 func (p *parrot) Generate(_ context.Context, r *engine.Request, emit func(engine.Token) bool) (engine.Result, error) {

@@ -31,9 +31,7 @@ type modelObject struct {
 func (m *Model) Handler(hosts []string) http.Handler {
 	object := modelObject{ID: m.Name(), Object: "model", Created: m.created, OwnedBy: "weir", Context: m.Context()}
 	mux := http.NewServeMux()
-	on(mux, http.MethodGet, "/health", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
-	})
+	on(mux, http.MethodGet, "/health", m.serveHealth)
 	on(mux, http.MethodGet, "/v1/models", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, modelList{"list", []modelObject{object}})
 	})
@@ -83,6 +81,14 @@ func hostname(hostport string) string {
 		host = hostport
 	}
 	return strings.Trim(host, "[]")
+}
+
+func (m *Model) serveHealth(w http.ResponseWriter, _ *http.Request) {
+	if m.Health() != nil {
+		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "restarting"})
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
 func (m *Model) serveChat(w http.ResponseWriter, r *http.Request) {

@@ -3,6 +3,7 @@ package model_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	openai "github.com/sashabaranov/go-openai"
 
+	"weir/engine"
 	"weir/local/model"
 )
 
@@ -287,5 +289,40 @@ func TestStrictConversation(t *testing.T) {
 	next := ask(`{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi"},{"role":"user","content":"Bye"}`)
 	if next.Usage.Details.Cached < first.Usage.Prompt-1 {
 		t.Errorf("the next turn found %d tokens of a first prompt of %d", next.Usage.Details.Cached, first.Usage.Prompt)
+	}
+}
+
+// While the engine cannot compute, health says so, and whatever it fails with
+// has a code of its own.
+func TestUnwell(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		err    error
+		status int
+		code   string
+	}{
+		"lost":        {engine.ErrLost, 503, "local_unavailable"},
+		"restarting":  {fmt.Errorf("%w: no device", engine.ErrRestarting), 503, "local_unavailable"},
+		"memory":      {fmt.Errorf("grow: %w", engine.ErrMemory), 400, "context_length_exceeded"},
+		"closed":      {engine.ErrClosed, 503, "shutting_down"},
+		"other fault": {errors.New("kernel panicked at 0xsecret"), 500, "internal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newModel(t, &script{text: loadTokenizer(t), reply: "x</think>y", room: 4096, fails: row.err, ill: row.err}, model.Options{})
+			if m.Health() == nil {
+				t.Error("health is good")
+			}
+			url := serve(t, m.Handler([]string{"127.0.0.1"}))
+			for _, url := range []string{url, serve(t, m.StrictHandler())} {
+				if status, body := do(t, "GET", url+"/health", "", nil); status != 503 || !strings.Contains(body, "restarting") {
+					t.Errorf("health: %d %s", status, body)
+				}
+			}
+			status, body := do(t, "POST", url+"/v1/chat/completions", string(hello("")), nil)
+			if status != row.status || !strings.Contains(body, row.code) || strings.Contains(body, "secret") {
+				t.Errorf("chat: %d %s, want %d with %s", status, body, row.status, row.code)
+			}
+		})
 	}
 }

@@ -41,6 +41,8 @@ const Name = "Qwen3.6-35B-A3B"
 // [engine.Engine].
 type Generator interface {
 	Generate(ctx context.Context, r *engine.Request, emit func(engine.Token) bool) (engine.Result, error)
+	// Health is why it cannot compute now, or nil.
+	Health() error
 	MaxContext() int
 	Vocab() int
 	Stop() []int32
@@ -94,6 +96,7 @@ func Open(dir string, eo engine.Options, o Options, log *slog.Logger) (*Model, e
 	if err != nil {
 		return nil, fmt.Errorf("open tokenizer: %w", err)
 	}
+	eo.Log = cmp.Or(eo.Log, log)
 	e, err := engine.Open(dir, eo)
 	if err != nil {
 		return nil, err
@@ -135,6 +138,10 @@ func (m *Model) Created() int64 { return m.created }
 
 // Context is how many tokens a conversation may have.
 func (m *Model) Context() int { return m.gen.MaxContext() }
+
+// Health is why the engine cannot compute now, or nil: after a GPU was lost it
+// takes a while until requests are answered again.
+func (m *Model) Health() error { return m.gen.Health() }
 
 // Close ends the replies that are under way, waits for them, and closes the
 // engine that Open loaded. Closing again does nothing.

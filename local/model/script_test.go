@@ -40,7 +40,8 @@ type script struct {
 	ends   bool          // with a stop token
 	step   chan struct{} // unless nil, received from before each token
 	fails  error
-	panics bool // with something secret
+	ill    error // what Health says
+	panics bool  // with something secret
 
 	mu       sync.Mutex
 	requests []*engine.Request
@@ -48,6 +49,7 @@ type script struct {
 
 func (s *script) MaxContext() int { return s.room }
 func (s *script) Vocab() int      { return 512 }
+func (s *script) Health() error   { return s.ill }
 func (s *script) Stop() []int32   { return []int32{511, 510} }
 
 func (s *script) Generate(ctx context.Context, r *engine.Request, emit func(engine.Token) bool) (engine.Result, error) {

@@ -34,7 +34,7 @@ func (m *Model) StrictHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodGet && r.URL.Path == "/health":
-			writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+			s.m.serveHealth(w, r)
 		case r.Method == http.MethodGet && r.URL.Path == "/v1/models":
 			writeJSON(w, http.StatusOK, strictModels{"list", []strictModel{{Name, "model", 0, strictOwner}}})
 		case r.Method == http.MethodPost && r.URL.Path == "/v1/chat/completions":
