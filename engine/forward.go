@@ -87,7 +87,7 @@ func (s *step) readOut(w *cpu.Worker) {
 	}
 	s.normInto(w, s.weights.norm)
 	lo, hi := w.Share(d.vocab, rowUnit)
-	s.k.Mul(s.logits[lo:], d.vocab, &s.weights.head, lo, hi, s.in, s.n-s.want, s.n)
+	s.k.Mul(s.local[w.ID].panel, s.logits[lo:], d.vocab, &s.weights.head, lo, hi, s.in, s.n-s.want, s.n)
 	for i := range s.want {
 		s.round(s.logits[i*d.vocab+lo : i*d.vocab+hi])
 	}
@@ -114,7 +114,7 @@ func (s *step) addProduct(w *cpu.Worker, into []float32, m *cpu.Matrix, lo, hi i
 	y, n := s.local[w.ID].product, hi-lo
 	for t := t0; t < t1; t += tokenUnit {
 		end := min(t+tokenUnit, t1)
-		s.k.Mul(y, n, m, lo, hi, in, t, end)
+		s.k.Mul(s.local[w.ID].panel, y, n, m, lo, hi, in, t, end)
 		for i := t; i < end; i++ {
 			at, by := i-t0, float32(1)
 			if weight != nil {
@@ -140,7 +140,7 @@ func (s *step) addProduct(w *cpu.Worker, into []float32, m *cpu.Matrix, lo, hi i
 func (s *step) apply(w *cpu.Worker, y []float32, m *cpu.Matrix, in *cpu.Input) {
 	lo, hi := w.Share(m.Rows, rowUnit)
 	if lo < hi {
-		s.k.Mul(y[lo:], m.Rows, m, lo, hi, in, 0, s.n)
+		s.k.Mul(s.local[w.ID].panel, y[lo:], m.Rows, m, lo, hi, in, 0, s.n)
 		for t := range s.n {
 			s.round(y[t*m.Rows+lo : t*m.Rows+hi])
 		}

@@ -63,9 +63,9 @@ func (s *step) swiGLU(w *cpu.Worker, out []float32, width int, gate, up *cpu.Mat
 	y, n := s.local[w.ID].product, hi-lo
 	for t := t0; t < t1; t += tokenUnit {
 		end := min(t+tokenUnit, t1)
-		s.k.Mul(y, n, gate, lo, hi, in, t, end)
+		s.k.Mul(s.local[w.ID].panel, y, n, gate, lo, hi, in, t, end)
 		u := y[(end-t)*n:]
-		s.k.Mul(u, n, up, lo, hi, in, t, end)
+		s.k.Mul(s.local[w.ID].panel, u, n, up, lo, hi, in, t, end)
 		for i := range end - t {
 			a, b := y[i*n:(i+1)*n], u[i*n:(i+1)*n]
 			s.round(a)

@@ -57,6 +57,7 @@ type scratch struct {
 	hidden  []float32 // [hidden]
 	product []float32 // [tokenUnit, share of rows] or two of that
 	scores  []float32 // [pageTokens]
+	panel   *cpu.Panel
 	page    []float32 // [keys, values][pageTokens, headDim], when kept narrow
 
 	chunk       *cpu.DeltaChunk
@@ -90,7 +91,7 @@ func newStep(d *dims, wt *weights, k cpu.Kernels, form cpu.Form, chunk, workers 
 	for i := range s.local {
 		s.local[i] = scratch{
 			hidden: make([]float32, d.hidden), product: make([]float32, min(chunk, tokenUnit)*rows),
-			scores: make([]float32, pageTokens), page: make([]float32, 2*pageTokens*d.headDim), chunk: cpu.NewDeltaChunk(d.keyDim, d.valueDim),
+			scores: make([]float32, pageTokens), panel: cpu.NewPanel(max(d.hidden, mixed, d.width, d.sharedWide)), page: make([]float32, 2*pageTokens*d.headDim), chunk: cpu.NewDeltaChunk(d.keyDim, d.valueDim),
 			decay: make([]float32, cpu.ChunkTokens), beta: make([]float32, cpu.ChunkTokens),
 		}
 	}

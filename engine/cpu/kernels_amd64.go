@@ -38,9 +38,16 @@ type matrixKernel = func(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Point
 // comes: 32 KiB of codes at most, so that both stay in the first-level cache.
 const rowBlock = 16
 
-func (k Kernels) mulVector(y []float32, stride int, m *Matrix, lo, hi int, in *Input, t0, t1 int) bool {
+func (k Kernels) mulVector(p *Panel, y []float32, stride int, m *Matrix, lo, hi int, in *Input, t0, t1 int) bool {
 	if k.level == Plain || k.level == AVX2 && m.Bits == 4 && m.Cols%block != 0 {
 		return false
+	}
+	if k.level == AVX512 && in.Form == Int8 && t1-t0 >= panelVectors && m.Cols%(2*Group) == 0 {
+		for ; hi-lo >= panelRows; lo += panelRows {
+			p.fill(m, lo)
+			p.mul(y, stride, in, t0, t1)
+			y = y[min(panelRows, len(y)):]
+		}
 	}
 	rows := rowBlock
 	if t1-t0 == 1 {
@@ -91,8 +98,6 @@ func (k Kernels) q4int(left int) (matrixKernel, int) {
 		return q4int256x4, 4
 	case k.level == AVX2:
 		return q4int256x1, 1
-	case left >= 8:
-		return q4int512x8, 8
 	case left >= 4:
 		return q4int512x4, 4
 	case left >= 2:

@@ -6,7 +6,9 @@ func best() Level { return Plain }
 
 func (k Kernels) wide(int, Level) int { return 0 }
 
-func (k Kernels) mulVector([]float32, int, *Matrix, int, int, *Input, int, int) bool { return false }
+func (k Kernels) mulVector(*Panel, []float32, int, *Matrix, int, int, *Input, int, int) bool {
+	return false
+}
 
 func (k Kernels) quantize(f []float32, q []qblock, groups int) {
 	quantizePlain(f, q, groups)
