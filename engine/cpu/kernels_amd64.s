@@ -959,29 +959,12 @@ done:
 	JNZ row
 	VZEROUPPER
 	RET
-DATA ·lanes+0(SB)/4, $0x00000000
-DATA ·lanes+4(SB)/4, $0x00000001
-DATA ·lanes+8(SB)/4, $0x00000002
-DATA ·lanes+12(SB)/4, $0x00000003
-DATA ·lanes+16(SB)/4, $0x00000004
-DATA ·lanes+20(SB)/4, $0x00000005
-DATA ·lanes+24(SB)/4, $0x00000006
-DATA ·lanes+28(SB)/4, $0x00000007
-DATA ·lanes+32(SB)/4, $0x00000008
-DATA ·lanes+36(SB)/4, $0x00000009
-DATA ·lanes+40(SB)/4, $0x0000000a
-DATA ·lanes+44(SB)/4, $0x0000000b
-DATA ·lanes+48(SB)/4, $0x0000000c
-DATA ·lanes+52(SB)/4, $0x0000000d
-DATA ·lanes+56(SB)/4, $0x0000000e
-DATA ·lanes+60(SB)/4, $0x0000000f
-GLOBL ·lanes(SB), RODATA|NOPTR, $64
 
-// func pack512(codes, nextCodes *byte, scales, nextScales *float32, w *byte, stride uintptr, sc, bi *byte, sstride uintptr)
+// func pack512(codes, next *byte, w *byte, stride uintptr)
 
-TEXT ·pack512(SB), NOSPLIT, $0-72
-	MOVQ w+32(FP), R8
-	MOVQ stride+40(FP), BX
+TEXT ·pack512(SB), NOSPLIT, $0-32
+	MOVQ w+16(FP), R8
+	MOVQ stride+24(FP), BX
 	LEAQ (BX)(BX*2), R11
 	VMOVDQU64 (R8), Z0
 	VMOVDQU64 (R8)(BX*1), Z1
@@ -1036,7 +1019,7 @@ TEXT ·pack512(SB), NOSPLIT, $0-72
 	VPUNPCKLQDQ Z31, Z29, Z14
 	VPUNPCKHQDQ Z31, Z29, Z15
 	MOVQ codes+0(FP), DI
-	MOVQ nextCodes+8(FP), SI
+	MOVQ next+8(FP), SI
 	VSHUFI32X4 $0x44, Z4, Z0, Z16
 	VSHUFI32X4 $0x44, Z12, Z8, Z18
 	VSHUFI32X4 $0xee, Z4, Z0, Z17
@@ -1085,34 +1068,121 @@ TEXT ·pack512(SB), NOSPLIT, $0-72
 	VMOVDQU64 Z22, 192(SI)
 	VSHUFI32X4 $0xdd, Z19, Z17, Z23
 	VMOVDQU64 Z23, 448(SI)
-	MOVQ scales+16(FP), DI
-	MOVQ nextScales+24(FP), SI
-	VPBROADCASTD sstride+64(FP), Z0
-	VPMULLD ·lanes(SB), Z0, Z0
-	MOVQ sc+48(FP), R8
-	KXNORW K1, K1, K1
-	VPGATHERDD (R8)(Z0*1), K1, Z1
-	VPSLLD $16, Z1, Z2
-	VMOVUPS Z2, 0(DI)
-	VPSRLD $16, Z1, Z1
-	VPSLLD $16, Z1, Z1
-	VMOVUPS Z1, 0(SI)
-	MOVQ bi+56(FP), R8
-	KXNORW K1, K1, K1
-	VPGATHERDD (R8)(Z0*1), K1, Z1
-	VPSLLD $16, Z1, Z2
-	VMOVUPS Z2, 64(DI)
-	VPSRLD $16, Z1, Z1
-	VPSLLD $16, Z1, Z1
-	VMOVUPS Z1, 64(SI)
 	VZEROUPPER
 	RET
 
-// func q4panel512x1(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)
+// func packScales512(dst *float32, sc, bi *byte, stride uintptr)
 
-TEXT ·q4panel512x1(SB), NOSPLIT, $0-72
+TEXT ·packScales512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ stride+24(FP), BX
+	LEAQ (BX)(BX*2), R11
+	MOVQ sc+8(FP), R8
+	VMOVDQU (R8), X0
+	VMOVDQU (R8)(BX*1), X1
+	VMOVDQU (R8)(BX*2), X2
+	VMOVDQU (R8)(R11*1), X3
+	LEAQ (R8)(BX*4), R8
+	VINSERTI32X4 $1, (R8), Z0, Z0
+	VINSERTI32X4 $1, (R8)(BX*1), Z1, Z1
+	VINSERTI32X4 $1, (R8)(BX*2), Z2, Z2
+	VINSERTI32X4 $1, (R8)(R11*1), Z3, Z3
+	LEAQ (R8)(BX*4), R8
+	VINSERTI32X4 $2, (R8), Z0, Z0
+	VINSERTI32X4 $2, (R8)(BX*1), Z1, Z1
+	VINSERTI32X4 $2, (R8)(BX*2), Z2, Z2
+	VINSERTI32X4 $2, (R8)(R11*1), Z3, Z3
+	LEAQ (R8)(BX*4), R8
+	VINSERTI32X4 $3, (R8), Z0, Z0
+	VINSERTI32X4 $3, (R8)(BX*1), Z1, Z1
+	VINSERTI32X4 $3, (R8)(BX*2), Z2, Z2
+	VINSERTI32X4 $3, (R8)(R11*1), Z3, Z3
+	LEAQ (R8)(BX*4), R8
+	VPUNPCKLDQ Z1, Z0, Z4
+	VPUNPCKHDQ Z1, Z0, Z5
+	VPUNPCKLDQ Z3, Z2, Z6
+	VPUNPCKHDQ Z3, Z2, Z7
+	VPUNPCKLQDQ Z6, Z4, Z0
+	VPSLLD $16, Z0, Z1
+	VPSRLD $16, Z0, Z0
+	VPSLLD $16, Z0, Z0
+	VMOVUPS Z1, 0(DI)
+	VMOVUPS Z0, 128(DI)
+	VPUNPCKHQDQ Z6, Z4, Z0
+	VPSLLD $16, Z0, Z1
+	VPSRLD $16, Z0, Z0
+	VPSLLD $16, Z0, Z0
+	VMOVUPS Z1, 256(DI)
+	VMOVUPS Z0, 384(DI)
+	VPUNPCKLQDQ Z7, Z5, Z0
+	VPSLLD $16, Z0, Z1
+	VPSRLD $16, Z0, Z0
+	VPSLLD $16, Z0, Z0
+	VMOVUPS Z1, 512(DI)
+	VMOVUPS Z0, 640(DI)
+	VPUNPCKHQDQ Z7, Z5, Z0
+	VPSLLD $16, Z0, Z1
+	VPSRLD $16, Z0, Z0
+	VPSLLD $16, Z0, Z0
+	VMOVUPS Z1, 768(DI)
+	VMOVUPS Z0, 896(DI)
+	MOVQ bi+16(FP), R8
+	VMOVDQU (R8), X0
+	VMOVDQU (R8)(BX*1), X1
+	VMOVDQU (R8)(BX*2), X2
+	VMOVDQU (R8)(R11*1), X3
+	LEAQ (R8)(BX*4), R8
+	VINSERTI32X4 $1, (R8), Z0, Z0
+	VINSERTI32X4 $1, (R8)(BX*1), Z1, Z1
+	VINSERTI32X4 $1, (R8)(BX*2), Z2, Z2
+	VINSERTI32X4 $1, (R8)(R11*1), Z3, Z3
+	LEAQ (R8)(BX*4), R8
+	VINSERTI32X4 $2, (R8), Z0, Z0
+	VINSERTI32X4 $2, (R8)(BX*1), Z1, Z1
+	VINSERTI32X4 $2, (R8)(BX*2), Z2, Z2
+	VINSERTI32X4 $2, (R8)(R11*1), Z3, Z3
+	LEAQ (R8)(BX*4), R8
+	VINSERTI32X4 $3, (R8), Z0, Z0
+	VINSERTI32X4 $3, (R8)(BX*1), Z1, Z1
+	VINSERTI32X4 $3, (R8)(BX*2), Z2, Z2
+	VINSERTI32X4 $3, (R8)(R11*1), Z3, Z3
+	LEAQ (R8)(BX*4), R8
+	VPUNPCKLDQ Z1, Z0, Z4
+	VPUNPCKHDQ Z1, Z0, Z5
+	VPUNPCKLDQ Z3, Z2, Z6
+	VPUNPCKHDQ Z3, Z2, Z7
+	VPUNPCKLQDQ Z6, Z4, Z0
+	VPSLLD $16, Z0, Z1
+	VPSRLD $16, Z0, Z0
+	VPSLLD $16, Z0, Z0
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z0, 192(DI)
+	VPUNPCKHQDQ Z6, Z4, Z0
+	VPSLLD $16, Z0, Z1
+	VPSRLD $16, Z0, Z0
+	VPSLLD $16, Z0, Z0
+	VMOVUPS Z1, 320(DI)
+	VMOVUPS Z0, 448(DI)
+	VPUNPCKLQDQ Z7, Z5, Z0
+	VPSLLD $16, Z0, Z1
+	VPSRLD $16, Z0, Z0
+	VPSLLD $16, Z0, Z0
+	VMOVUPS Z1, 576(DI)
+	VMOVUPS Z0, 704(DI)
+	VPUNPCKHQDQ Z7, Z5, Z0
+	VPSLLD $16, Z0, Z1
+	VPSRLD $16, Z0, Z0
+	VPSLLD $16, Z0, Z0
+	VMOVUPS Z1, 832(DI)
+	VMOVUPS Z0, 960(DI)
+	VZEROUPPER
+	RET
+
+// func q4panel512x1(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
+
+TEXT ·q4panel512x1(SB), NOSPLIT, $0-80
+	MOVQ next+72(FP), R14
 	MOVQ codes+0(FP), R8
-	MOVQ scales+8(FP), SI
 	MOVQ stride+40(FP), BX
 	LEAQ (BX)(BX*2), R11
 	MOVQ sums+64(FP), R10
@@ -1129,6 +1199,9 @@ class:
 	MOVQ x+32(FP), R13
 	LEAQ (R13)(AX*1), DX
 	LEAQ (R13)(R9*4), R13
+	MOVQ R9, SI
+	SHLQ $7, SI
+	ADDQ scales+8(FP), SI
 	MOVQ blocks+16(FP), CX
 	CMPQ R9, tail+24(FP)
 	JGE whole
@@ -1140,6 +1213,7 @@ whole:
 group:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z16, Z16, Z16
+	PREFETCHT1 0(R14)
 	VMOVDQU64 0(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1152,6 +1226,7 @@ group:
 	VPANDD Z31, Z27, Z27
 	VPDPBUSD.BCST 4(DX), Z25, Z0
 	VPDPBUSD.BCST 68(DX), Z27, Z16
+	PREFETCHT1 64(R14)
 	VMOVDQU64 128(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1164,6 +1239,7 @@ group:
 	VPANDD Z31, Z27, Z27
 	VPDPBUSD.BCST 12(DX), Z25, Z0
 	VPDPBUSD.BCST 76(DX), Z27, Z16
+	PREFETCHT1 128(R14)
 	VMOVDQU64 256(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1176,6 +1252,7 @@ group:
 	VPANDD Z31, Z27, Z27
 	VPDPBUSD.BCST 20(DX), Z25, Z0
 	VPDPBUSD.BCST 84(DX), Z27, Z16
+	PREFETCHT1 192(R14)
 	VMOVDQU64 384(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1196,7 +1273,8 @@ group:
 	VCVTDQ2PS Z0, Z0
 	VFMADD231PS Z0, Z30, Z8
 	ADDQ $512, R8
-	ADDQ $128, SI
+	ADDQ $1024, SI
+	ADDQ $256, R14
 	ADDQ $576, DX
 	ADDQ $576, R13
 	DECQ CX
@@ -1226,11 +1304,11 @@ end:
 	VZEROUPPER
 	RET
 
-// func q4panel512x2(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)
+// func q4panel512x2(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
 
-TEXT ·q4panel512x2(SB), NOSPLIT, $0-72
+TEXT ·q4panel512x2(SB), NOSPLIT, $0-80
+	MOVQ next+72(FP), R14
 	MOVQ codes+0(FP), R8
-	MOVQ scales+8(FP), SI
 	MOVQ stride+40(FP), BX
 	LEAQ (BX)(BX*2), R11
 	MOVQ sums+64(FP), R10
@@ -1247,6 +1325,9 @@ class:
 	MOVQ x+32(FP), R13
 	LEAQ (R13)(AX*1), DX
 	LEAQ (R13)(R9*4), R13
+	MOVQ R9, SI
+	SHLQ $7, SI
+	ADDQ scales+8(FP), SI
 	MOVQ blocks+16(FP), CX
 	CMPQ R9, tail+24(FP)
 	JGE whole
@@ -1261,6 +1342,7 @@ group:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
+	PREFETCHT1 0(R14)
 	VMOVDQU64 0(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1277,6 +1359,7 @@ group:
 	VPDPBUSD.BCST 4(DX)(BX*1), Z25, Z1
 	VPDPBUSD.BCST 68(DX), Z27, Z16
 	VPDPBUSD.BCST 68(DX)(BX*1), Z27, Z17
+	PREFETCHT1 64(R14)
 	VMOVDQU64 128(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1293,6 +1376,7 @@ group:
 	VPDPBUSD.BCST 12(DX)(BX*1), Z25, Z1
 	VPDPBUSD.BCST 76(DX), Z27, Z16
 	VPDPBUSD.BCST 76(DX)(BX*1), Z27, Z17
+	PREFETCHT1 128(R14)
 	VMOVDQU64 256(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1309,6 +1393,7 @@ group:
 	VPDPBUSD.BCST 20(DX)(BX*1), Z25, Z1
 	VPDPBUSD.BCST 84(DX), Z27, Z16
 	VPDPBUSD.BCST 84(DX)(BX*1), Z27, Z17
+	PREFETCHT1 192(R14)
 	VMOVDQU64 384(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1338,7 +1423,8 @@ group:
 	VCVTDQ2PS Z1, Z1
 	VFMADD231PS Z1, Z30, Z9
 	ADDQ $512, R8
-	ADDQ $128, SI
+	ADDQ $1024, SI
+	ADDQ $256, R14
 	ADDQ $576, DX
 	ADDQ $576, R13
 	DECQ CX
@@ -1382,11 +1468,11 @@ end:
 	VZEROUPPER
 	RET
 
-// func q4panel512x3(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)
+// func q4panel512x3(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
 
-TEXT ·q4panel512x3(SB), NOSPLIT, $0-72
+TEXT ·q4panel512x3(SB), NOSPLIT, $0-80
+	MOVQ next+72(FP), R14
 	MOVQ codes+0(FP), R8
-	MOVQ scales+8(FP), SI
 	MOVQ stride+40(FP), BX
 	LEAQ (BX)(BX*2), R11
 	MOVQ sums+64(FP), R10
@@ -1403,6 +1489,9 @@ class:
 	MOVQ x+32(FP), R13
 	LEAQ (R13)(AX*1), DX
 	LEAQ (R13)(R9*4), R13
+	MOVQ R9, SI
+	SHLQ $7, SI
+	ADDQ scales+8(FP), SI
 	MOVQ blocks+16(FP), CX
 	CMPQ R9, tail+24(FP)
 	JGE whole
@@ -1420,6 +1509,7 @@ group:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
+	PREFETCHT1 0(R14)
 	VMOVDQU64 0(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1440,6 +1530,7 @@ group:
 	VPDPBUSD.BCST 68(DX), Z27, Z16
 	VPDPBUSD.BCST 68(DX)(BX*1), Z27, Z17
 	VPDPBUSD.BCST 68(DX)(BX*2), Z27, Z18
+	PREFETCHT1 64(R14)
 	VMOVDQU64 128(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1460,6 +1551,7 @@ group:
 	VPDPBUSD.BCST 76(DX), Z27, Z16
 	VPDPBUSD.BCST 76(DX)(BX*1), Z27, Z17
 	VPDPBUSD.BCST 76(DX)(BX*2), Z27, Z18
+	PREFETCHT1 128(R14)
 	VMOVDQU64 256(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1480,6 +1572,7 @@ group:
 	VPDPBUSD.BCST 84(DX), Z27, Z16
 	VPDPBUSD.BCST 84(DX)(BX*1), Z27, Z17
 	VPDPBUSD.BCST 84(DX)(BX*2), Z27, Z18
+	PREFETCHT1 192(R14)
 	VMOVDQU64 384(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1518,7 +1611,8 @@ group:
 	VCVTDQ2PS Z2, Z2
 	VFMADD231PS Z2, Z30, Z10
 	ADDQ $512, R8
-	ADDQ $128, SI
+	ADDQ $1024, SI
+	ADDQ $256, R14
 	ADDQ $576, DX
 	ADDQ $576, R13
 	DECQ CX
@@ -1576,11 +1670,11 @@ end:
 	VZEROUPPER
 	RET
 
-// func q4panel512x4(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)
+// func q4panel512x4(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
 
-TEXT ·q4panel512x4(SB), NOSPLIT, $0-72
+TEXT ·q4panel512x4(SB), NOSPLIT, $0-80
+	MOVQ next+72(FP), R14
 	MOVQ codes+0(FP), R8
-	MOVQ scales+8(FP), SI
 	MOVQ stride+40(FP), BX
 	LEAQ (BX)(BX*2), R11
 	MOVQ sums+64(FP), R10
@@ -1597,6 +1691,9 @@ class:
 	MOVQ x+32(FP), R13
 	LEAQ (R13)(AX*1), DX
 	LEAQ (R13)(R9*4), R13
+	MOVQ R9, SI
+	SHLQ $7, SI
+	ADDQ scales+8(FP), SI
 	MOVQ blocks+16(FP), CX
 	CMPQ R9, tail+24(FP)
 	JGE whole
@@ -1617,6 +1714,7 @@ group:
 	VPXORD Z17, Z17, Z17
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
+	PREFETCHT1 0(R14)
 	VMOVDQU64 0(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1641,6 +1739,7 @@ group:
 	VPDPBUSD.BCST 68(DX)(BX*1), Z27, Z17
 	VPDPBUSD.BCST 68(DX)(BX*2), Z27, Z18
 	VPDPBUSD.BCST 68(DX)(R11*1), Z27, Z19
+	PREFETCHT1 64(R14)
 	VMOVDQU64 128(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1665,6 +1764,7 @@ group:
 	VPDPBUSD.BCST 76(DX)(BX*1), Z27, Z17
 	VPDPBUSD.BCST 76(DX)(BX*2), Z27, Z18
 	VPDPBUSD.BCST 76(DX)(R11*1), Z27, Z19
+	PREFETCHT1 128(R14)
 	VMOVDQU64 256(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1689,6 +1789,7 @@ group:
 	VPDPBUSD.BCST 84(DX)(BX*1), Z27, Z17
 	VPDPBUSD.BCST 84(DX)(BX*2), Z27, Z18
 	VPDPBUSD.BCST 84(DX)(R11*1), Z27, Z19
+	PREFETCHT1 192(R14)
 	VMOVDQU64 384(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1736,7 +1837,8 @@ group:
 	VCVTDQ2PS Z3, Z3
 	VFMADD231PS Z3, Z30, Z11
 	ADDQ $512, R8
-	ADDQ $128, SI
+	ADDQ $1024, SI
+	ADDQ $256, R14
 	ADDQ $576, DX
 	ADDQ $576, R13
 	DECQ CX
@@ -1808,11 +1910,11 @@ end:
 	VZEROUPPER
 	RET
 
-// func q4panel512x5(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)
+// func q4panel512x5(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
 
-TEXT ·q4panel512x5(SB), NOSPLIT, $0-72
+TEXT ·q4panel512x5(SB), NOSPLIT, $0-80
+	MOVQ next+72(FP), R14
 	MOVQ codes+0(FP), R8
-	MOVQ scales+8(FP), SI
 	MOVQ stride+40(FP), BX
 	LEAQ (BX)(BX*2), R11
 	MOVQ sums+64(FP), R10
@@ -1831,6 +1933,9 @@ class:
 	LEAQ (R13)(R9*4), R13
 	LEAQ (DX)(BX*4), R12
 	LEAQ (R13)(BX*4), R15
+	MOVQ R9, SI
+	SHLQ $7, SI
+	ADDQ scales+8(FP), SI
 	MOVQ blocks+16(FP), CX
 	CMPQ R9, tail+24(FP)
 	JGE whole
@@ -1849,6 +1954,7 @@ group:
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
+	PREFETCHT1 0(R14)
 	VMOVDQU64 0(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1877,6 +1983,7 @@ group:
 	VPDPBUSD.BCST 68(DX)(BX*2), Z27, Z2
 	VPDPBUSD.BCST 68(DX)(R11*1), Z27, Z3
 	VPDPBUSD.BCST 68(R12), Z27, Z4
+	PREFETCHT1 64(R14)
 	VMOVDQU64 128(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1905,6 +2012,7 @@ group:
 	VPDPBUSD.BCST 76(DX)(BX*2), Z27, Z2
 	VPDPBUSD.BCST 76(DX)(R11*1), Z27, Z3
 	VPDPBUSD.BCST 76(R12), Z27, Z4
+	PREFETCHT1 128(R14)
 	VMOVDQU64 256(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1933,6 +2041,7 @@ group:
 	VPDPBUSD.BCST 84(DX)(BX*2), Z27, Z2
 	VPDPBUSD.BCST 84(DX)(R11*1), Z27, Z3
 	VPDPBUSD.BCST 84(R12), Z27, Z4
+	PREFETCHT1 192(R14)
 	VMOVDQU64 384(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -1984,7 +2093,8 @@ group:
 	VCVTDQ2PS Z4, Z4
 	VFMADD231PS Z4, Z30, Z12
 	ADDQ $512, R8
-	ADDQ $128, SI
+	ADDQ $1024, SI
+	ADDQ $256, R14
 	ADDQ $576, DX
 	ADDQ $576, R12
 	ADDQ $576, R13
@@ -2072,11 +2182,11 @@ end:
 	VZEROUPPER
 	RET
 
-// func q4panel512x6(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)
+// func q4panel512x6(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
 
-TEXT ·q4panel512x6(SB), NOSPLIT, $0-72
+TEXT ·q4panel512x6(SB), NOSPLIT, $0-80
+	MOVQ next+72(FP), R14
 	MOVQ codes+0(FP), R8
-	MOVQ scales+8(FP), SI
 	MOVQ stride+40(FP), BX
 	LEAQ (BX)(BX*2), R11
 	MOVQ sums+64(FP), R10
@@ -2095,6 +2205,9 @@ class:
 	LEAQ (R13)(R9*4), R13
 	LEAQ (DX)(BX*4), R12
 	LEAQ (R13)(BX*4), R15
+	MOVQ R9, SI
+	SHLQ $7, SI
+	ADDQ scales+8(FP), SI
 	MOVQ blocks+16(FP), CX
 	CMPQ R9, tail+24(FP)
 	JGE whole
@@ -2115,6 +2228,7 @@ group:
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
+	PREFETCHT1 0(R14)
 	VMOVDQU64 0(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -2147,6 +2261,7 @@ group:
 	VPDPBUSD.BCST 68(DX)(R11*1), Z27, Z3
 	VPDPBUSD.BCST 68(R12), Z27, Z4
 	VPDPBUSD.BCST 68(R12)(BX*1), Z27, Z5
+	PREFETCHT1 64(R14)
 	VMOVDQU64 128(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -2179,6 +2294,7 @@ group:
 	VPDPBUSD.BCST 76(DX)(R11*1), Z27, Z3
 	VPDPBUSD.BCST 76(R12), Z27, Z4
 	VPDPBUSD.BCST 76(R12)(BX*1), Z27, Z5
+	PREFETCHT1 128(R14)
 	VMOVDQU64 256(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -2211,6 +2327,7 @@ group:
 	VPDPBUSD.BCST 84(DX)(R11*1), Z27, Z3
 	VPDPBUSD.BCST 84(R12), Z27, Z4
 	VPDPBUSD.BCST 84(R12)(BX*1), Z27, Z5
+	PREFETCHT1 192(R14)
 	VMOVDQU64 384(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -2270,7 +2387,8 @@ group:
 	VCVTDQ2PS Z5, Z5
 	VFMADD231PS Z5, Z30, Z13
 	ADDQ $512, R8
-	ADDQ $128, SI
+	ADDQ $1024, SI
+	ADDQ $256, R14
 	ADDQ $576, DX
 	ADDQ $576, R12
 	ADDQ $576, R13
@@ -2372,11 +2490,11 @@ end:
 	VZEROUPPER
 	RET
 
-// func q4panel512x7(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)
+// func q4panel512x7(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
 
-TEXT ·q4panel512x7(SB), NOSPLIT, $0-72
+TEXT ·q4panel512x7(SB), NOSPLIT, $0-80
+	MOVQ next+72(FP), R14
 	MOVQ codes+0(FP), R8
-	MOVQ scales+8(FP), SI
 	MOVQ stride+40(FP), BX
 	LEAQ (BX)(BX*2), R11
 	MOVQ sums+64(FP), R10
@@ -2395,6 +2513,9 @@ class:
 	LEAQ (R13)(R9*4), R13
 	LEAQ (DX)(BX*4), R12
 	LEAQ (R13)(BX*4), R15
+	MOVQ R9, SI
+	SHLQ $7, SI
+	ADDQ scales+8(FP), SI
 	MOVQ blocks+16(FP), CX
 	CMPQ R9, tail+24(FP)
 	JGE whole
@@ -2417,6 +2538,7 @@ group:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
+	PREFETCHT1 0(R14)
 	VMOVDQU64 0(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -2453,6 +2575,7 @@ group:
 	VPDPBUSD.BCST 68(R12), Z27, Z4
 	VPDPBUSD.BCST 68(R12)(BX*1), Z27, Z5
 	VPDPBUSD.BCST 68(R12)(BX*2), Z27, Z6
+	PREFETCHT1 64(R14)
 	VMOVDQU64 128(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -2489,6 +2612,7 @@ group:
 	VPDPBUSD.BCST 76(R12), Z27, Z4
 	VPDPBUSD.BCST 76(R12)(BX*1), Z27, Z5
 	VPDPBUSD.BCST 76(R12)(BX*2), Z27, Z6
+	PREFETCHT1 128(R14)
 	VMOVDQU64 256(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -2525,6 +2649,7 @@ group:
 	VPDPBUSD.BCST 84(R12), Z27, Z4
 	VPDPBUSD.BCST 84(R12)(BX*1), Z27, Z5
 	VPDPBUSD.BCST 84(R12)(BX*2), Z27, Z6
+	PREFETCHT1 192(R14)
 	VMOVDQU64 384(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -2592,7 +2717,8 @@ group:
 	VCVTDQ2PS Z6, Z6
 	VFMADD231PS Z6, Z30, Z14
 	ADDQ $512, R8
-	ADDQ $128, SI
+	ADDQ $1024, SI
+	ADDQ $256, R14
 	ADDQ $576, DX
 	ADDQ $576, R12
 	ADDQ $576, R13
@@ -2708,11 +2834,11 @@ end:
 	VZEROUPPER
 	RET
 
-// func q4panel512x8(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)
+// func q4panel512x8(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
 
-TEXT ·q4panel512x8(SB), NOSPLIT, $0-72
+TEXT ·q4panel512x8(SB), NOSPLIT, $0-80
+	MOVQ next+72(FP), R14
 	MOVQ codes+0(FP), R8
-	MOVQ scales+8(FP), SI
 	MOVQ stride+40(FP), BX
 	LEAQ (BX)(BX*2), R11
 	MOVQ sums+64(FP), R10
@@ -2731,6 +2857,9 @@ class:
 	LEAQ (R13)(R9*4), R13
 	LEAQ (DX)(BX*4), R12
 	LEAQ (R13)(BX*4), R15
+	MOVQ R9, SI
+	SHLQ $7, SI
+	ADDQ scales+8(FP), SI
 	MOVQ blocks+16(FP), CX
 	CMPQ R9, tail+24(FP)
 	JGE whole
@@ -2755,6 +2884,7 @@ group:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	PREFETCHT1 0(R14)
 	VMOVDQU64 0(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -2795,6 +2925,7 @@ group:
 	VPDPBUSD.BCST 68(R12)(BX*1), Z27, Z5
 	VPDPBUSD.BCST 68(R12)(BX*2), Z27, Z6
 	VPDPBUSD.BCST 68(R12)(R11*1), Z27, Z7
+	PREFETCHT1 64(R14)
 	VMOVDQU64 128(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -2835,6 +2966,7 @@ group:
 	VPDPBUSD.BCST 76(R12)(BX*1), Z27, Z5
 	VPDPBUSD.BCST 76(R12)(BX*2), Z27, Z6
 	VPDPBUSD.BCST 76(R12)(R11*1), Z27, Z7
+	PREFETCHT1 128(R14)
 	VMOVDQU64 256(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -2875,6 +3007,7 @@ group:
 	VPDPBUSD.BCST 84(R12)(BX*1), Z27, Z5
 	VPDPBUSD.BCST 84(R12)(BX*2), Z27, Z6
 	VPDPBUSD.BCST 84(R12)(R11*1), Z27, Z7
+	PREFETCHT1 192(R14)
 	VMOVDQU64 384(R8), Z24
 	VPSRLW $4, Z24, Z26
 	VPANDD Z31, Z24, Z24
@@ -2950,7 +3083,8 @@ group:
 	VCVTDQ2PS Z7, Z7
 	VFMADD231PS Z7, Z30, Z15
 	ADDQ $512, R8
-	ADDQ $128, SI
+	ADDQ $1024, SI
+	ADDQ $256, R14
 	ADDQ $576, DX
 	ADDQ $576, R12
 	ADDQ $576, R13

@@ -14,31 +14,34 @@ func q4int512x2(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, strid
 func q4int512x4(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr)
 
 //go:noescape
-func pack512(codes, nextCodes *byte, scales, nextScales *float32, w *byte, stride uintptr, sc, bi *byte, sstride uintptr)
+func pack512(codes, next *byte, w *byte, stride uintptr)
 
 //go:noescape
-func q4panel512x1(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)
+func packScales512(dst *float32, sc, bi *byte, stride uintptr)
 
 //go:noescape
-func q4panel512x2(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)
+func q4panel512x1(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
 
 //go:noescape
-func q4panel512x3(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)
+func q4panel512x2(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
 
 //go:noescape
-func q4panel512x4(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)
+func q4panel512x3(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
 
 //go:noescape
-func q4panel512x5(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)
+func q4panel512x4(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
 
 //go:noescape
-func q4panel512x6(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)
+func q4panel512x5(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
 
 //go:noescape
-func q4panel512x7(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)
+func q4panel512x6(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
 
 //go:noescape
-func q4panel512x8(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)
+func q4panel512x7(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
+
+//go:noescape
+func q4panel512x8(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
 
 //go:noescape
 func q4flt512x1(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr)

@@ -109,6 +109,7 @@ func main() {
 		g.q4int512(n)
 	}
 	g.pack512()
+	g.packScales512()
 	for n := range 8 {
 		g.q4panel512(n + 1)
 	}

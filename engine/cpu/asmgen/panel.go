@@ -4,23 +4,20 @@ import "fmt"
 
 // The kernels of this file multiply many vectors: 16 rows lie side by side in
 // the lanes, so that a group's scale is applied once for all of its columns.
-// A panel is those rows, copied in this order, with its groups sorted by their
-// place in a block: groups 0, 8, 16.., then 1, 9, 17.. . Each class has a sum
-// of its own, as each has a lane in the kernels for single rows, and the sums
-// are folded in the same order.
-//
-// A group is eight registers of codes, of which lane i has the columns 8s to
-// 8s+7 of row i, and the 16 scales and 16 biases in float32.
+// A panel is those rows, copied: of each group eight registers of codes, of
+// which lane i has the columns 8s to 8s+7 of row i. Groups are sorted by their
+// place in a block: 0, 8, 16.., then 1, 9, 17.. . Each class has a sum of its
+// own, as each has a lane in the kernels for single rows, and the sums are
+// folded in the same order. The 16 scales and 16 biases of each group are made
+// float32 and stay in the order of the groups.
 
-// pack512 copies two neighbouring groups of 16 rows to a panel: a transposed
-// square of 16 by 16 double words. Scales and biases, two a double word, are
-// gathered.
+// pack512 copies the codes of two neighbouring groups of 16 rows to a panel: a
+// transposed square of 16 by 16 double words.
 func (g *gen) pack512() {
-	g.data("lanes", 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
-	g.p("\n// func pack512(codes, nextCodes *byte, scales, nextScales *float32, w *byte, stride uintptr, sc, bi *byte, sstride uintptr)")
-	g.fn("pack512", 72)
-	g.in("MOVQ w+32(FP), R8")
-	g.in("MOVQ stride+40(FP), BX")
+	g.p("\n// func pack512(codes, next *byte, w *byte, stride uintptr)")
+	g.fn("pack512", 32)
+	g.in("MOVQ w+16(FP), R8")
+	g.in("MOVQ stride+24(FP), BX")
 	g.in("LEAQ (BX)(BX*2), R11")
 	for i := range 16 {
 		g.in("VMOVDQU64 (R8)%s, Z%d", []string{"", "(BX*1)", "(BX*2)", "(R11*1)"}[i%4], i)
@@ -39,7 +36,7 @@ func (g *gen) pack512() {
 		}
 	}
 	g.in("MOVQ codes+0(FP), DI")
-	g.in("MOVQ nextCodes+8(FP), SI")
+	g.in("MOVQ next+8(FP), SI")
 	for c := range 4 { // of all rows
 		for i, two := range []string{"0x44", "0xee"} {
 			g.in("VSHUFI32X4 $%s, Z%d, Z%d, Z%d", two, 4+c, c, 16+i)
@@ -50,36 +47,61 @@ func (g *gen) pack512() {
 			g.in("VMOVDQU64 Z%d, %d(%s)", 20+q, 64*(q%2*4+c), []string{"DI", "SI"}[q/2])
 		}
 	}
-	g.in("MOVQ scales+16(FP), DI")
-	g.in("MOVQ nextScales+24(FP), SI")
-	g.in("VPBROADCASTD sstride+64(FP), Z0")
-	g.in("VPMULLD ·lanes(SB), Z0, Z0")
-	for i, from := range []string{"sc+48(FP)", "bi+56(FP)"} {
+	g.ret()
+}
+
+// packScales512 makes float32 of the scales and biases of a block, eight groups,
+// of 16 rows.
+func (g *gen) packScales512() {
+	g.p("\n// func packScales512(dst *float32, sc, bi *byte, stride uintptr)")
+	g.fn("packScales512", 32)
+	g.in("MOVQ dst+0(FP), DI")
+	g.in("MOVQ stride+24(FP), BX")
+	g.in("LEAQ (BX)(BX*2), R11")
+	for i, from := range []string{"sc+8(FP)", "bi+16(FP)"} {
 		g.in("MOVQ %s, R8", from)
-		g.in("KXNORW K1, K1, K1")
-		g.in("VPGATHERDD (R8)(Z0*1), K1, Z1")
-		g.in("VPSLLD $16, Z1, Z2")
-		g.in("VMOVUPS Z2, %d(DI)", 64*i)
-		g.in("VPSRLD $16, Z1, Z1")
-		g.in("VPSLLD $16, Z1, Z1")
-		g.in("VMOVUPS Z1, %d(SI)", 64*i)
+		for q := range 4 { // row 4q+r to quarter q of register r
+			for r := range 4 {
+				row := "(R8)" + []string{"", "(BX*1)", "(BX*2)", "(R11*1)"}[r]
+				if q == 0 {
+					g.in("VMOVDQU %s, X%d", row, r)
+				} else {
+					g.in("VINSERTI32X4 $%d, %s, Z%d, Z%d", q, row, r, r)
+				}
+			}
+			g.in("LEAQ (R8)(BX*4), R8")
+		}
+		for r := 0; r < 4; r += 2 {
+			g.in("VPUNPCKLDQ Z%d, Z%d, Z%d", r+1, r, 4+r)
+			g.in("VPUNPCKHDQ Z%d, Z%d, Z%d", r+1, r, 5+r)
+		}
+		for c := range 4 { // two groups of all rows
+			g.in("VPUNPCK%sQDQ Z%d, Z%d, Z0", []string{"L", "H"}[c%2], 6+c/2, 4+c/2)
+			g.in("VPSLLD $16, Z0, Z1")
+			g.in("VPSRLD $16, Z0, Z0")
+			g.in("VPSLLD $16, Z0, Z0")
+			g.in("VMOVUPS Z1, %d(DI)", 256*c+64*i)
+			g.in("VMOVUPS Z0, %d(DI)", 256*c+128+64*i)
+		}
 	}
 	g.ret()
 }
 
 // q4panel512 multiplies a panel with n vectors of 8 bits: 16 products for each,
-// which lie side by side. sums is scratch for 8 times n registers.
+// which lie side by side. sums is scratch for 8 times n registers. Meanwhile it
+// asks for what lies from next on, 256 bytes a group: the rows of the panel to
+// come.
 //
-//	R8 codes, SI scales, CX groups left in the class, R9 class
+//	R8 codes, SI scales, R14 next, CX groups left in the class, R9 class
 //	DX, R12 first and fifth vector's codes, R13, R15 their scales
 //	BX, R11 the distance of vectors and thrice that, R10 sums
 func (g *gen) q4panel512(n int) {
 	const lo, hi, scale, bias, each, sum, second = 24, 26, 28, 29, 30, 8, 16
 	name := fmt.Sprintf("q4panel512x%d", n)
-	g.p("\n// func %s(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32)", name)
-	g.fn(name, 72)
+	g.p("\n// func %s(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)", name)
+	g.fn(name, 80)
+	g.in("MOVQ next+72(FP), R14")
 	g.in("MOVQ codes+0(FP), R8")
-	g.in("MOVQ scales+8(FP), SI")
 	g.in("MOVQ stride+40(FP), BX")
 	g.in("LEAQ (BX)(BX*2), R11")
 	g.in("MOVQ sums+64(FP), R10")
@@ -100,6 +122,9 @@ func (g *gen) q4panel512(n int) {
 		g.in("LEAQ (DX)(BX*4), R12")
 		g.in("LEAQ (R13)(BX*4), R15")
 	}
+	g.in("MOVQ R9, SI")
+	g.in("SHLQ $7, SI")
+	g.in("ADDQ scales+8(FP), SI")
 	g.in("MOVQ blocks+16(FP), CX")
 	g.in("CMPQ R9, tail+24(FP)")
 	g.in("JGE whole")
@@ -117,6 +142,9 @@ func (g *gen) q4panel512(n int) {
 	}
 	for s := range 8 {
 		l, h := lo+s%2, hi+s%2
+		if s%2 == 0 {
+			g.in("PREFETCHT1 %d(R14)", 32*s)
+		}
 		g.in("VMOVDQU64 %d(R8), Z%d", 64*s, l)
 		g.in("VPSRLW $4, Z%d, Z%d", l, h)
 		g.in("VPANDD Z31, Z%d, Z%d", l, l)
@@ -140,7 +168,8 @@ func (g *gen) q4panel512(n int) {
 		g.in("VFMADD231PS Z%d, Z%d, Z%d", t, each, sum+t)
 	}
 	g.in("ADDQ $512, R8")
-	g.in("ADDQ $128, SI")
+	g.in("ADDQ $1024, SI")
+	g.in("ADDQ $256, R14")
 	g.advance(n, 576)
 	g.in("ADDQ $576, R13")
 	if n > 4 {
