@@ -98,6 +98,9 @@ func addScaled512(y, x *float32, n int, w float32)
 func siluMul512(dst, gate, x *float32, n int)
 
 //go:noescape
+func sigmoidMul512(x, gate *float32, n int)
+
+//go:noescape
 func exp512(x *float32, n int, top float32) float32
 
 //go:noescape
@@ -110,7 +113,16 @@ func delta512x8(s *float32, stride uintptr, key, q *float32, keys int, v, out *f
 func delta512x1(s *float32, stride uintptr, key, q *float32, keys int, v, out *float32, decay, beta float32)
 
 //go:noescape
-func widen512(dst *float32, src *uint16, n int)
+func scoresHalf512x4(out *float32, ostride uintptr, q *float32, qstride uintptr, cols int, rows *uint16, n int, scale float32)
+
+//go:noescape
+func blendHalf512x4(out *float32, ostride uintptr, cols int, p *float32, pstride uintptr, n int, rows *uint16)
+
+//go:noescape
+func scoresHalf512x1(out *float32, ostride uintptr, q *float32, qstride uintptr, cols int, rows *uint16, n int, scale float32)
+
+//go:noescape
+func blendHalf512x1(out *float32, ostride uintptr, cols int, p *float32, pstride uintptr, n int, rows *uint16)
 
 //go:noescape
 func read512(p *byte, n int)
@@ -134,7 +146,16 @@ func delta256x4(s *float32, stride uintptr, key, q *float32, keys int, v, out *f
 func delta256x2(s *float32, stride uintptr, key, q *float32, keys int, v, out *float32, decay, beta float32)
 
 //go:noescape
-func widen256(dst *float32, src *uint16, n int)
+func scoresHalf256x2(out *float32, ostride uintptr, q *float32, qstride uintptr, cols int, rows *uint16, n int, scale float32)
+
+//go:noescape
+func blendHalf256x2(out *float32, ostride uintptr, cols int, p *float32, pstride uintptr, n int, rows *uint16)
+
+//go:noescape
+func scoresHalf256x1(out *float32, ostride uintptr, q *float32, qstride uintptr, cols int, rows *uint16, n int, scale float32)
+
+//go:noescape
+func blendHalf256x1(out *float32, ostride uintptr, cols int, p *float32, pstride uintptr, n int, rows *uint16)
 
 //go:noescape
 func read256(p *byte, n int)

@@ -131,7 +131,10 @@ func main() {
 		g.scores(w)
 		g.blend(w)
 		g.addScaled(w)
-		g.widen(w)
+		for _, n := range headCounts(w) {
+			g.scoresHalf(w, n)
+			g.blendHalf(w, n)
+		}
 		g.read(w)
 	}
 	g.delta(width{"Z", 16, "512"}, 8)
