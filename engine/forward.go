@@ -84,7 +84,7 @@ func (s *step) readOut(w *cpu.Worker) {
 		return
 	}
 	s.normInto(w, s.weights.norm)
-	for lo, hi := range w.Parts(d.vocab, rowPart) {
+	for lo, hi := range w.Parts(d.vocab, s.part(w, d.vocab)) {
 		s.k.Mul(s.local[w.ID].panel, s.logits[lo:], d.vocab, &s.weights.head, lo, hi, s.in, s.n-s.want, s.n)
 		for i := range s.want {
 			s.round(s.logits[i*d.vocab+lo : i*d.vocab+hi])
@@ -95,7 +95,7 @@ func (s *step) readOut(w *cpu.Worker) {
 
 // project adds m times the input's vectors to the residual stream.
 func (s *step) project(w *cpu.Worker, m *cpu.Matrix, in *cpu.Input) {
-	for lo, hi := range w.Parts(m.Rows, rowPart) {
+	for lo, hi := range w.Parts(m.Rows, s.part(w, m.Rows)) {
 		s.addProduct(w, s.h, m, lo, hi, in, 0, s.n, nil, nil)
 		for t := range s.n {
 			s.round(s.row(t)[lo:hi])
@@ -135,7 +135,7 @@ func (s *step) addProduct(w *cpu.Worker, into []float32, m *cpu.Matrix, lo, hi i
 
 // apply is m times all vectors of in, to y [T, m.Rows].
 func (s *step) apply(w *cpu.Worker, y []float32, m *cpu.Matrix, in *cpu.Input) {
-	for lo, hi := range w.Parts(m.Rows, rowPart) {
+	for lo, hi := range w.Parts(m.Rows, s.part(w, m.Rows)) {
 		s.k.Mul(s.local[w.ID].panel, y[lo:], m.Rows, m, lo, hi, in, 0, s.n)
 		for t := range s.n {
 			s.round(y[t*m.Rows+lo : t*m.Rows+hi])

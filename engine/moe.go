@@ -9,7 +9,7 @@ func (s *step) mixExperts(w *cpu.Worker, l *moeWeights) {
 	d := s.dims
 	s.apply(w, s.route, &l.router, s.routeIn)     // [T, experts]
 	s.apply(w, s.share, &l.sharedGate, s.routeIn) // [T, 1]
-	for lo, hi := range w.Parts(d.sharedWide, rowPart) {
+	for lo, hi := range w.Parts(d.sharedWide, s.part(w, d.sharedWide)) {
 		s.swiGLU(w, s.sharedAct, d.sharedWide, &l.sGate, &l.sUp, lo, hi, s.in, 0, s.n)
 	}
 	w.Sync()
@@ -22,15 +22,16 @@ func (s *step) mixExperts(w *cpu.Worker, l *moeWeights) {
 	}
 	w.Sync()
 	in := s.gather(w)
-	parts := (d.width + rowPart - 1) / rowPart
+	part := s.part(w, len(s.busy)*d.width)
+	parts := (d.width + part - 1) / part
 	for i := range w.Each(len(s.busy) * parts) {
-		e, lo := s.busy[i/parts], i%parts*rowPart
+		e, lo := s.busy[i/parts], i%parts*part
 		from, to := s.first[e], s.first[e+1]
 		out := s.act[from*d.width:]
 		if in == s.in {
 			from, to = 0, 1
 		}
-		s.swiGLU(w, out, d.width, &l.gate[e], &l.up[e], lo, min(lo+rowPart, d.width), in, from, to)
+		s.swiGLU(w, out, d.width, &l.gate[e], &l.up[e], lo, min(lo+part, d.width), in, from, to)
 	}
 	w.Sync()
 	s.fill(w, s.sharedIn, s.sharedAct, d.sharedWide)
@@ -40,7 +41,7 @@ func (s *step) mixExperts(w *cpu.Worker, l *moeWeights) {
 		}
 	}
 	w.Sync()
-	for lo, hi := range w.Parts(d.hidden, rowPart) {
+	for lo, hi := range w.Parts(d.hidden, s.part(w, d.hidden)) {
 		s.addExperts(w, l, lo, hi)
 	}
 	w.Sync()

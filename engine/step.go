@@ -5,9 +5,10 @@ import "weir/engine/cpu"
 const (
 	// rowPart is how many rows of a matrix a worker takes at a time: enough to be
 	// a stream, few enough that a worker whose core is taken from it keeps the
-	// others waiting for a little only. It is a multiple of 16, so that two
-	// workers never write to one cache line of a product.
-	rowPart = 64
+	// others waiting for a little only. A single token takes up to longPart. They
+	// are multiples of 16, so that two workers never write to one cache line of a
+	// product.
+	rowPart, longPart = 64, 256
 	// vectorPart is how many experts' vectors a worker makes ready at a time.
 	vectorPart = 4
 	// tokenUnit is how many vectors meet a share of rows before the products
@@ -60,7 +61,7 @@ type step struct {
 // scratch is one worker's own.
 type scratch struct {
 	hidden  []float32 // [hidden]
-	product []float32 // [2, tokenUnit, rowPart]
+	product []float32 // [2, tokenUnit, rowPart] or [2, longPart]
 	scores  []float32 // [heads, pageTokens]
 	panel   *cpu.Panel
 	row     []float32 // [headDim]
@@ -95,11 +96,20 @@ func newStep(d *dims, wt *weights, k cpu.Kernels, form cpu.Form, chunk, workers 
 	s.local = make([]scratch, workers)
 	for i := range s.local {
 		s.local[i] = scratch{
-			hidden: make([]float32, d.hidden), product: make([]float32, 2*min(chunk, tokenUnit)*rowPart),
+			hidden: make([]float32, d.hidden), product: make([]float32, 2*max(min(chunk, tokenUnit)*rowPart, longPart)),
 			scores: make([]float32, d.heads*pageTokens), panel: cpu.NewPanel(max(d.hidden, mixed, d.width, d.sharedWide)), row: make([]float32, d.headDim),
 			chunk: cpu.NewDeltaChunk(d.keyDim, d.valueDim),
 			decay: make([]float32, cpu.ChunkTokens), beta: make([]float32, cpu.ChunkTokens),
 		}
 	}
 	return s
+}
+
+// part is how many rows a worker takes at a time of those that all workers have
+// to share.
+func (s *step) part(w *cpu.Worker, rows int) int {
+	if s.n > 1 {
+		return rowPart
+	}
+	return min(max(rows/(4*w.N)&^(rowPart-1), rowPart), longPart)
 }

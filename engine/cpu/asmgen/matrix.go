@@ -44,9 +44,11 @@ func (g *gen) constants() {
 //	R10 product, AX distance of products, R13 tail
 const matrixArgs = "w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr"
 
-func (g *gen) matrixHead(name string) {
+func (g *gen) matrixHead(name string) { g.matrixHeadFrame(name, 0) }
+
+func (g *gen) matrixHeadFrame(name string, frame int) {
 	g.p("\n// func %s(%s)", name, matrixArgs)
-	g.fn(name, 80)
+	g.p("\nTEXT ·%s(SB), NOSPLIT, $%d-80", name, frame)
 	g.in("MOVQ w+0(FP), R8")
 	g.in("MOVQ sc+8(FP), SI")
 	g.in("MOVQ bi+16(FP), DI")
