@@ -51,9 +51,10 @@ type Model struct {
 
 	deltaLayers, attentionLayers int
 
-	mu     sync.Mutex // one at a time uses the device
-	used   int64      // bytes of it
-	closed bool
+	mu      sync.Mutex // one at a time uses the device
+	pending *pending   // started and not waited for
+	used    int64      // bytes of it
+	closed  bool
 
 	dead    sync.Mutex // guards what follows
 	freed   []*State
@@ -67,7 +68,40 @@ func Load(dev device.Device, file *checkpoint.Checkpoint, o Options) (*Model, er
 	if err != nil {
 		return nil, fmt.Errorf("load model on %s: %w", dev.Caps().Name, err)
 	}
+	if err := m.rehearse(); err != nil {
+		freeAll(m.scratch.all)
+		freeAll(m.placed)
+		return nil, fmt.Errorf("load model on %s: %w", dev.Caps().Name, err)
+	}
 	return m, nil
+}
+
+// rehearse records what will be run, so that kernels are compiled now: a device
+// that cannot is told from one that can before anybody relies on it, and the
+// first request does not wait for it.
+func (m *Model) rehearse() error {
+	s, err := m.newState()
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	if err := s.grow(1); err != nil {
+		return err
+	}
+	plans := []*plan{m.decode(s, m.partsOf(1), false), m.decode(s, m.partsOf(1), true)}
+	for _, n := range []int{min(m.chunk, kernels.SkinnyRows), m.chunk} {
+		plans = append(plans, m.prefill(s, n, m.scratch.step, m.scratch.tokens, nil))
+	}
+	for _, p := range plans {
+		c, err := m.compile(&p.Stream)
+		if err != nil {
+			return fmt.Errorf("record what will be run: %w", err)
+		}
+		if err := c.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newModel(dev device.Device, c checkpoint.Config, file *checkpoint.Checkpoint, o Options) (*Model, error) {
@@ -149,12 +183,14 @@ func (m *Model) MatrixRate() (float64, error) {
 	return rate / 1e9, err
 }
 
-// begin takes the device for the caller, who unlocks mu.
+// begin takes the device for the caller, who unlocks mu. Nothing is under way
+// then.
 func (m *Model) begin() error {
 	m.mu.Lock()
 	if m.closed {
 		return errClosed
 	}
+	_ = m.settle() // its state remembers
 	m.sweep()
 	return nil
 }
@@ -186,6 +222,7 @@ func (m *Model) Close() error {
 	if m.closed {
 		return nil
 	}
+	_ = m.settle() // nobody asks any more
 	m.sweep()
 	m.closed = true
 	freeAll(m.scratch.all)
@@ -204,14 +241,21 @@ type Output struct {
 
 // Extend appends tokens, at most a chunk, to a state. It returns the context's
 // error when that ends before the pass begins; a pass that fails once it has
-// begun leaves the state unusable.
+// begun leaves the state unusable. A chunk of which nothing is wanted is not waited
+// for: if it fails the next call with the state says so.
 func (m *Model) Extend(ctx context.Context, s *State, tokens []int32, out Output) error {
+	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.begin(); err != nil {
-		return err
+	if m.closed {
+		return errClosed
 	}
-	if s.broken {
-		return errBroken
+	chunk := len(tokens) > 1 || out.Watch != nil
+	if !chunk || m.pending != nil && m.pending.state != s || s.length+len(tokens) > s.room {
+		_ = m.settle() // its state remembers
+		m.sweep()
+	}
+	if err := s.usable(); err != nil {
+		return err
 	}
 	if n := len(tokens); n == 0 || n > m.chunk || n > m.c.MaxPositions-s.length {
 		return fmt.Errorf("append %d tokens to %d: at most %d at once, and %d in all", n, s.length, m.chunk, m.c.MaxPositions)
@@ -222,7 +266,7 @@ func (m *Model) Extend(ctx context.Context, s *State, tokens []int32, out Output
 	if err := s.grow(s.length + len(tokens)); err != nil {
 		return err
 	}
-	if len(tokens) == 1 && out.Watch == nil {
+	if !chunk {
 		return m.stepPass(s, tokens, out)
 	}
 	return m.chunkPass(s, tokens, out)
