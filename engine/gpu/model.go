@@ -15,7 +15,8 @@ import (
 
 // Options are what a user may choose. The zero value is right for most.
 type Options struct {
-	// Chunk is how many tokens of a prompt are computed together; zero is 2048.
+	// Chunk is how many tokens of a prompt are computed together; zero is 4096 on
+	// a device with matrix units and memory to spare, else 2048.
 	Chunk int
 	// Block is by how many positions keys and values grow; zero is 4096.
 	Block int
@@ -27,10 +28,17 @@ type Options struct {
 	Reclaim func() bool
 }
 
-const (
-	defaultChunk = 2048
-	defaultBlock = 4096
-)
+const defaultBlock = 4096
+
+// chunkFor is how many tokens are computed together: enough that each expert's
+// weights meet a tile of them, as far as there is room, and no more than half a
+// second's worth, since a request that is cancelled waits for them.
+func chunkFor(c device.Caps) int {
+	if c.Matrix && c.Memory >= 64<<30 {
+		return 4096
+	}
+	return 2048
+}
 
 var (
 	errBroken = errors.New("state was left by a pass that failed")
@@ -106,7 +114,7 @@ func (m *Model) rehearse() error {
 
 func newModel(dev device.Device, c checkpoint.Config, file *checkpoint.Checkpoint, o Options) (*Model, error) {
 	m := &Model{
-		dev: dev, c: c, chunk: min(cmp.Or(o.Chunk, defaultChunk), c.MaxPositions),
+		dev: dev, c: c, chunk: min(cmp.Or(o.Chunk, chunkFor(dev.Caps())), c.MaxPositions),
 		block: roundUp(cmp.Or(o.Block, defaultBlock), kernels.AttendCacheUnit), reclaim: o.Reclaim,
 	}
 	for _, full := range c.FullAttention {
