@@ -155,3 +155,35 @@ func TestWatch(t *testing.T) {
 	}
 	extend(t, m, s, ref.tokens[4:6], 2) // the pass had not begun
 }
+
+// A device that cannot compile what will be run is refused at once, and so is
+// one whose memory ends while the weights are placed; nothing stays on it.
+func TestLoadFails(t *testing.T) {
+	t.Parallel()
+	for _, call := range []string{"compile", "alloc", "write"} {
+		for _, skip := range []int{0, 1, 3} {
+			dev, n := devicetest.Watch(open(t, emulator.Options{})), 0
+			dev.Fail = func(c string) error {
+				if c == call {
+					n++
+				}
+				if n == 1+skip {
+					return errFault
+				}
+				return nil
+			}
+			if _, err := load(dev, gpu.Options{}); !errors.Is(err, errFault) {
+				t.Fatalf("%s %d fails: %v", call, n, err)
+			}
+			if bytes, buffers, programs := dev.Held(); bytes != 0 || buffers != 0 || programs != 0 {
+				t.Errorf("%s %d fails: %d bytes, %d buffers and %d programs are left", call, n, bytes, buffers, programs)
+			}
+			if err := dev.Wrong(); err != nil {
+				t.Error(err)
+			}
+			if err := dev.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

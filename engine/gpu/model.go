@@ -67,7 +67,40 @@ func Load(dev device.Device, file *checkpoint.Checkpoint, o Options) (*Model, er
 	if err != nil {
 		return nil, fmt.Errorf("load model on %s: %w", dev.Caps().Name, err)
 	}
+	if err := m.rehearse(); err != nil {
+		freeAll(m.scratch.all)
+		freeAll(m.placed)
+		return nil, fmt.Errorf("load model on %s: %w", dev.Caps().Name, err)
+	}
 	return m, nil
+}
+
+// rehearse records what will be run, so that kernels are compiled now: a device
+// that cannot is told from one that can before anybody relies on it, and the
+// first request does not wait for it.
+func (m *Model) rehearse() error {
+	s, err := m.newState()
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	if err := s.grow(1); err != nil {
+		return err
+	}
+	plans := []*plan{m.decode(s, m.partsOf(1), false), m.decode(s, m.partsOf(1), true)}
+	for _, n := range []int{min(m.chunk, kernels.SkinnyRows), m.chunk} {
+		plans = append(plans, m.prefill(s, n, m.scratch.step, m.scratch.tokens, nil))
+	}
+	for _, p := range plans {
+		c, err := m.compile(&p.Stream)
+		if err != nil {
+			return fmt.Errorf("record what will be run: %w", err)
+		}
+		if err := c.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newModel(dev device.Device, c checkpoint.Config, file *checkpoint.Checkpoint, o Options) (*Model, error) {

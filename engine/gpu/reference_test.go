@@ -127,7 +127,7 @@ func TestStepsAgainstReference(t *testing.T) {
 	t.Parallel()
 	m, ref := openTiny(t, open(t, emulator.Options{}), gpu.Options{}), openReference(t)
 	s := newState(t, m)
-	for _, n := range []int{1, 2, 5, 65, 130} {
+	for _, n := range []int{1, 2, 5, 65} { // more of them in TestChunksAgainstSteps
 		want := ref.floats("logits." + strconv.Itoa(n))
 		if d := apart(extend(t, m, s, ref.tokens[s.Len():n], 1), want[len(want)-vocab:]); !(d < near32) {
 			t.Errorf("%d tokens: logits are %.2g from the reference", n, d)
@@ -197,10 +197,10 @@ func TestChunksAgainstSteps(t *testing.T) {
 		cuts [][]int
 	}{
 		"portable": {emulator.Options{Seed: 3}, [][]int{
-			{2}, {15}, {16}, {17}, {63}, {64}, {65}, {66}, {128}, {129}, {130},
-			{2, 63, 2}, {17, 17, 17, 16}, {64, 3}, {3, 1, 63},
+			{2}, {15}, {16}, {17}, {63}, {64}, {65}, {66}, {128}, {129},
+			{2, 63, 2}, {17, 17, 15}, {64, 3}, {3, 1, 63},
 		}},
-		"matrix units": {emulator.Options{Matrix: true, Seed: 5}, [][]int{{16}, {17}, {64, 3}, {129}}},
+		"matrix units": {emulator.Options{Matrix: true}, [][]int{{15}, {16}, {17}, {64, 3}, {130}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
