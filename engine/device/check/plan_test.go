@@ -46,6 +46,7 @@ func TestStreamsOfAModel(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	r.streams = nil // those of a rehearsal, whose memory is gone
 	state, err := m.NewState()
 	if err != nil {
 		t.Fatal(err)
