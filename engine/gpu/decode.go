@@ -13,7 +13,7 @@ import (
 // many pieces of the past attention looks at side by side.
 func (m *Model) decode(s *State, parts int) *plan {
 	c, b := m.c, &m.scratch.one
-	p := &plan{}
+	p := &plan{Stream: device.Stream{Short: true}}
 	t := &token{Model: m, plan: p, state: s, b: b, parts: parts, eps: float32(c.RMSEps), units: m.dev.Caps().Units}
 	step := device.Whole(s.step)
 	p.at("ends", 0)
