@@ -1,4 +1,4 @@
-//@use early step act ahead
+//@use early step act
 // One token of the gated delta rule.
 //
 // proj holds, from the offsets of the arguments, the token's projections:
@@ -33,11 +33,7 @@ kernel void delta_step(
     device float *state [[buffer(6)]],
     device float *o [[buffer(7)]],
     constant DeltaArgs &args [[buffer(8)]],
-    device const uint *next [[buffer(9)]],
-    device const uint *then [[buffer(10)]],
-    constant AheadArgs &ahead [[buffer(11)]],
     uint3 tg [[threadgroup_position_in_grid]],
-    uint3 tgs [[threadgroups_per_grid]],
     uint tid [[thread_index_in_threadgroup]],
     uint sg [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
@@ -73,11 +69,6 @@ kernel void delta_step(
     tap = taps[3u * channels + ch];
   }
   const float decay = rate[head], shift = bias[head];
-  if (sg == 8u) {
-    const uint at = tg.y * tgs.x + tg.x, n = tgs.x * tgs.y;
-    ask_ahead(next, ahead.bytes, at, n, lane);
-    ask_ahead(then, ahead.then_bytes, at, n, lane);
-  }
   inputs_ready();
   if (INPUTS_LATE) {
     if (convolves) now = proj[ch];

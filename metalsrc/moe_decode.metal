@@ -1,4 +1,4 @@
-//@use early act qmv route ahead
+//@use early act qmv route
 // The experts of one token, in three levels: routes and the shared expert's
 // first half; the chosen experts' first half; all second halves.
 
@@ -30,13 +30,9 @@ kernel void moe_in(
     device float *gate [[buffer(12)]],
     device float *act [[buffer(13)]],
     constant MoeInArgs &args [[buffer(14)]],
-    device const uint *next [[buffer(15)]],
-    device const uint *then [[buffer(16)]],
-    constant AheadArgs &ahead [[buffer(17)]],
     threadgroup float4 *xs [[threadgroup(0)]],
     threadgroup float2 *sums [[threadgroup(1)]],
     uint tg [[threadgroup_position_in_grid]],
-    uint tgs [[threadgroups_per_grid]],
     uint tid [[thread_index_in_threadgroup]],
     uint sg [[simdgroup_index_in_threadgroup]],
     uint nsg [[simdgroups_per_threadgroup]],
@@ -55,25 +51,16 @@ kernel void moe_in(
   rows[1] = unit + args.width;
   Fetched<4> x;
   Gains<4> gains;
-  if (!INPUTS_LATE) {
-    fetch(x, h, nb, tid, nsg * 32u);
-    fetch_gains(gains, gain, nb, tid, nsg * 32u);
-  }
+  if (!INPUTS_LATE) fetch(x, h, nb, tid, nsg * 32u);
+  fetch_gains(gains, gain, nb, tid, nsg * 32u);
   if (wide) {
     octets_load(t, q, row, nb, lane);
   } else {
     strip_load<2, 1>(one, shared, shared, rows, nb, lane);
     strip_load<2, 1>(two, shared, shared, rows, nb, lane + 32u);
   }
-  if (sg == nsg - 1u) {
-    ask_ahead(next, ahead.bytes, tg, tgs, lane);
-    ask_ahead(then, ahead.then_bytes, tg, tgs, lane);
-  }
   inputs_ready();
-  if (INPUTS_LATE) {
-    fetch(x, h, nb, tid, nsg * 32u);
-    fetch_gains(gains, gain, nb, tid, nsg * 32u);
-  }
+  if (INPUTS_LATE) fetch(x, h, nb, tid, nsg * 32u);
   const float square = stage_normed(xs, sums, nb, x, gains, h, gain, tid, nsg * 32u);
   if (lane == 0u) red[sg] = square;
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -219,6 +206,8 @@ kernel void moe_down_add(
   strip_load<4, 1>(one, q, q, rows, nb, first);
   strip_load<4, 1>(two, q, q, rows, nb, first + args.lanes);
   const float by = is_shared ? gate[0] : weight[sg];
+  float old = 0.0f; // asked for with the rest, not at the end
+  if (tid < per && base + tid < args.rows) old = h[base + tid];
   stage_plain(xs, sums, nb, x, from, lane, 32u);
   simdgroup_barrier(mem_flags::mem_threadgroup);
   strip_run<4, 1>(y, one, two, q, q, rows, xs, sums, nb, first, args.lanes);
@@ -234,5 +223,5 @@ kernel void moe_down_add(
   if (tid >= per || base + tid >= args.rows) return;
   float sum = 0.0f;
   for (uint i = 0; i <= args.top; i++) sum += part[i * per + tid];
-  h[base + tid] += sum;
+  h[base + tid] = old + sum;
 }

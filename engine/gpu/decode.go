@@ -32,7 +32,7 @@ func (m *Model) decode(s *State, parts int) *plan {
 			attention++
 		}
 		p.at("experts", i)
-		t.experts(l, i+1, delta)
+		t.experts(l)
 	}
 	p.at("ends", len(m.w.layer))
 	m.head(p, t.h())
@@ -72,13 +72,13 @@ func (t *token) deltaRule(l *layer, slot int) {
 	at := deltaColumns(c)
 	values := c.LinearValueHeads * c.LinearValueDim
 	proj, o := numbers(t.b.proj, 0, at.width, 4), numbers(t.b.x, 0, values, 4)
-	t.add(kernels.QmvNorm(d.in, t.h(), l.inNorm, proj, t.eps, t.caps), product(d.in, 1), kernels.Of(d.out))
+	t.plan.add(kernels.QmvNorm(d.in, t.h(), l.inNorm, proj, t.eps, t.caps), product(d.in, 1))
 	shape := kernels.Delta{KeyHeads: c.LinearKeyHeads, ValueHeads: c.LinearValueHeads, KeyDim: c.LinearKeyDim, ValueDim: c.LinearValueDim}
-	t.add(shape.DeltaStep(proj, d.taps, d.decay, d.dtBias, device.Whole(t.state.step),
+	t.plan.add(shape.DeltaStep(proj, d.taps, d.decay, d.dtBias, device.Whole(t.state.step),
 		device.Whole(t.state.conv[slot]), device.Whole(t.state.delta[slot]), o, at.b, at.a, l2eps),
-		Cost{Bytes: 2 * float64(t.deltaBytes()), Flops: 7 * float64(t.deltaBytes()) / 4}, kernels.Of(l.moe.router), kernels.Of(l.moe.sIn))
-	t.add(kernels.QmvDeltaOut(d.out, o, numbers(t.b.proj, at.z, values, 4), d.norm, t.h(), c.LinearValueDim, t.eps, t.caps),
-		product(d.out, 1), kernels.Of(l.moe.sharedGate))
+		Cost{Bytes: 2 * float64(t.deltaBytes()), Flops: 7 * float64(t.deltaBytes()) / 4})
+	t.plan.add(kernels.QmvDeltaOut(d.out, o, numbers(t.b.proj, at.z, values, 4), d.norm, t.h(), c.LinearValueDim, t.eps, t.caps.Units),
+		product(d.out, 1))
 }
 
 // l2eps is the epsilon of the L2 norm of delta-rule queries and keys.
@@ -89,57 +89,27 @@ func (t *token) attend(l *layer, slot int) {
 	at := attentionColumns(c)
 	queries := c.NumHeads * c.HeadDim
 	proj, x := numbers(t.b.proj, 0, at.width, 4), numbers(t.b.x, 0, queries, 4)
-	t.add(kernels.QmvNorm(a.in, t.h(), l.inNorm, proj, t.eps, t.caps), product(a.in, 1), kernels.Of(a.out), kernels.Of(l.moe.router))
+	t.plan.add(kernels.QmvNorm(a.in, t.h(), l.inNorm, proj, t.eps, t.caps), product(a.in, 1))
 	shape, parts, stats := t.attention(), device.Whole(t.b.part), device.Whole(t.b.stats)
 	t.plan.add(shape.AttendSplit(proj, a.qNorm, a.kNorm, t.rope(), device.Whole(t.state.step),
 		device.Whole(t.state.key[slot]), device.Whole(t.state.value[slot]), parts, stats, t.parts),
 		Cost{Bytes: 2 * float64(t.state.length+1) * float64(t.rowBytes()), Flops: 4 * float64(queries) * float64(t.state.length+1)})
 	t.plan.add(shape.AttendCombine(parts, stats, proj, x, t.parts), Cost{Bytes: float64(t.parts * queries * 4)})
-	t.add(kernels.QmvAdd(a.out, x, t.h(), t.caps), product(a.out, 1), kernels.Of(l.moe.sIn), kernels.Of(l.moe.sharedGate))
+	t.plan.add(kernels.QmvAdd(a.out, x, t.h(), t.caps.Units), product(a.out, 1))
 }
 
-// experts are those of layer next-1; slot is the state of the next delta rule.
-func (t *token) experts(l *layer, next, slot int) {
+func (t *token) experts(l *layer) {
 	c, w, b := t.c, &l.moe, t.b
 	K := c.ExpertsPerToken
 	route, share := numbers(b.route, 0, c.NumExperts, 4), numbers(b.share, 0, 1, 4)
 	act, sAct := numbers(b.act, 0, K*c.ExpertWidth, 4), numbers(b.sAct, 0, c.SharedWidth, 4)
 	pick, weight := numbers(b.pick, 0, K, 4), numbers(b.weight, 0, K, 4)
-	in, state := t.nextLayer(next, slot)
-	t.add(kernels.MoeIn(w.router, w.sharedGate, w.sIn, t.h(), l.postNorm, route, share, sAct, t.eps),
-		product(w.router, 1).and(product(w.sIn, 1)), in)
-	up := product(w.gate, 1).and(product(w.up, 1)).times(float64(K))
-	down := product(w.down, 1).times(float64(K)).and(product(w.sDown, 1))
-	if t.caps.Matrix {
-		t.add(kernels.ExpertsGateUp(w.gate, w.up, w.down, c.NumExperts, K, t.h(), l.postNorm, route, act, pick, weight, t.eps), up, kernels.Of(w.sDown))
-		t.add(kernels.ExpertsDownAdd(w.down, w.sDown, K, act, sAct, share, pick, weight, t.h()), down, state)
-		return
-	}
-	t.plan.add(kernels.MoeGateUp(w.gate, w.up, c.NumExperts, K, t.h(), l.postNorm, route, act, pick, weight, t.eps), up)
-	t.plan.add(kernels.MoeDownAdd(w.down, w.sDown, K, act, sAct, share, pick, weight, t.h()), down)
-}
-
-// nextLayer is what a layer reads first, and what its mixer does where it is a
-// delta rule.
-func (t *token) nextLayer(i, slot int) (in, state kernels.Range) {
-	if i == len(t.w.layer) {
-		return in, state
-	}
-	if d := t.w.layer[i].delta; d != nil {
-		s := t.state.delta[slot]
-		return kernels.Of(d.in), kernels.Range{Arg: device.Whole(s), Bytes: int(s.Size())}
-	}
-	return kernels.Of(t.w.layer[i].attention.in), state
-}
-
-// add appends a launch, which asks for what later ones will read: a token's
-// launches wait for one another, and memory would idle most of the time. Where
-// a GPU's cache holds no layer that would be in vain.
-func (t *token) add(c device.Command, cost Cost, ahead ...kernels.Range) {
-	if t.caps.Matrix {
-		c = kernels.Ahead(c, ahead...)
-	}
-	t.plan.add(c, cost)
+	t.plan.add(kernels.MoeIn(w.router, w.sharedGate, w.sIn, t.h(), l.postNorm, route, share, sAct, t.eps),
+		product(w.router, 1).and(product(w.sIn, 1)))
+	t.plan.add(kernels.MoeGateUp(w.gate, w.up, c.NumExperts, K, t.h(), l.postNorm, route, act, pick, weight, t.eps, t.caps),
+		product(w.gate, 1).and(product(w.up, 1)).times(float64(K)))
+	t.plan.add(kernels.MoeDownAdd(w.down, w.sDown, K, act, sAct, share, pick, weight, t.h()),
+		product(w.down, 1).times(float64(K)).and(product(w.sDown, 1)))
 }
 
 func (m *Model) attention() kernels.Attention {
@@ -166,9 +136,10 @@ func (m *Model) partsOf(n int) int {
 // maxParts bounds partsOf.
 func (m *Model) maxParts() int { return m.partsOf(m.c.MaxPositions) }
 
-// stepProgram is the recorded step for the state's length and a little more.
-func (m *Model) stepProgram(s *State) (device.Program, error) {
-	parts := m.partsOf(s.length + 1)
+// stepProgram is the recorded step that makes a state n tokens long, and for a
+// little more.
+func (m *Model) stepProgram(s *State, n int) (device.Program, error) {
+	parts := m.partsOf(n)
 	if p := s.decode[parts]; p != nil {
 		return p, nil
 	}
@@ -188,7 +159,7 @@ func (m *Model) setStep(s *State, token int32) error {
 
 // stepPass appends one token.
 func (m *Model) stepPass(s *State, tokens []int32, out Output) error {
-	p, err := m.stepProgram(s)
+	p, err := m.stepProgram(s, s.length+1)
 	if err != nil {
 		return err
 	}

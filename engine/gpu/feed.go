@@ -81,7 +81,7 @@ func (f *feed) start() error {
 	if err := f.s.grow(f.s.length + 1); err != nil {
 		return err
 	}
-	p, err := f.m.stepProgram(f.s)
+	p, err := f.m.stepProgram(f.s, f.s.length+1)
 	if err != nil {
 		return err
 	}

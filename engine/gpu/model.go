@@ -121,6 +121,11 @@ func (m *Model) CopyRate() (float64, error) {
 
 // play runs a stream once and waits for it.
 func (m *Model) play(s *device.Stream) error {
+	return m.playWhile(s, func() error { return nil })
+}
+
+// playWhile runs a stream once, and something else while the device works.
+func (m *Model) playWhile(s *device.Stream, meanwhile func() error) error {
 	p, err := m.dev.Compile(s)
 	if err != nil {
 		return err
@@ -129,8 +134,9 @@ func (m *Model) play(s *device.Stream) error {
 	if err != nil {
 		return errors.Join(err, p.Close())
 	}
+	other := meanwhile()
 	_, err = r.Wait()
-	return errors.Join(err, p.Close())
+	return errors.Join(err, other, p.Close())
 }
 
 // Close frees everything and closes the device. States are unusable then.
@@ -165,7 +171,9 @@ func (m *Model) Extend(ctx context.Context, s *State, tokens []int32, out Output
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := s.grow(s.length + len(tokens)); err != nil {
+	// With room for the token to come, whose step is recorded meanwhile.
+	n := s.length + len(tokens)
+	if err := s.grow(max(n, min(n+1, m.c.MaxPositions))); err != nil {
 		return err
 	}
 	run := m.chunkPass

@@ -223,7 +223,16 @@ func (m *Model) chunkPass(s *State, tokens []int32, out Output) error {
 		p.at("ends", len(m.w.layer))
 		m.head(p, numbers(m.scratch.h, (n-1)*m.c.HiddenSize, m.c.HiddenSize, 4))
 	}
-	if err := m.play(&p.Stream); err != nil {
+	// Who wants logits goes on with a token: its step is recorded while there is
+	// time.
+	next := func() error {
+		if out.Logits == nil || s.length+n >= m.c.MaxPositions {
+			return nil
+		}
+		_, err := m.stepProgram(s, s.length+n+1)
+		return err
+	}
+	if err := m.playWhile(&p.Stream, next); err != nil {
 		return fmt.Errorf("run %d tokens: %w", n, err)
 	}
 	if err := m.show(n, out.Watch); err != nil {

@@ -234,43 +234,11 @@ func (p *placer) matrix(names ...string) kernels.Matrix {
 		scales = append(scales, p.raw(n+".scales").room(rows, s.Shape[d-2]))
 		biases = append(biases, p.raw(n+".biases").room(rows, s.Shape[d-2]))
 	}
-	if len(p.wrapped) == 0 {
-		all := p.pack(names[0], codes, scales, biases)
-		out.Codes, out.Scales, out.Biases = all[0], all[1], all[2]
-		return out
-	}
 	out.Codes = p.join(names[0]+".weight", codes...)
 	out.Scales = p.join(names[0]+".scales", scales...)
 	out.Biases = p.join(names[0]+".biases", biases...)
 	return out
 }
-
-// pack puts arrays, each of pieces to be joined, into one buffer, so that they
-// can be brought into a cache together.
-func (p *placer) pack(what string, arrays ...[]piece) []device.Arg {
-	out := make([]device.Arg, len(arrays))
-	n := int64(0)
-	var all []piece
-	for i, pieces := range arrays {
-		out[i].At = n
-		for _, b := range pieces {
-			out[i].Len += b.size
-		}
-		n += out[i].Len
-		all = append(all, pieces...)
-		if gap := int64(roundUp(int(n), packAlign)) - n; gap > 0 {
-			all, n = append(all, piece{size: gap}), n+gap
-		}
-	}
-	whole := p.join(what, all...)
-	for i := range out {
-		out[i].Buf = whole.Buf
-	}
-	return out
-}
-
-// packAlign is where arrays of a buffer begin.
-const packAlign = 256
 
 // tensor is a bfloat16 tensor's bytes. A value that is no number would spread
 // through every token: it is refused here, where its place can be named.

@@ -23,10 +23,10 @@ type deltaStepArgs struct {
 // dt_bias. ring [4][channels] and state [ValueHeads][KeyDim][ValueDim] are
 // changed.
 func (d Delta) DeltaStep(proj, taps, rate, bias, step, ring, state, o device.Arg, bAt, aAt int, eps float32) device.Command {
-	return nothingAhead(device.Command{
+	return device.Command{
 		Kernel: "delta_step", Groups: [3]int{d.ValueDim / 32, d.ValueHeads, 1}, Threads: threads(288),
 		Args: []device.Arg{proj, taps, rate, bias, step, ring, state, o, device.Value(deltaStepArgs{
 			uint32(d.KeyHeads), uint32(d.ValueHeads), uint32(d.KeyDim), uint32(d.ValueDim), uint32(bAt), uint32(aAt), eps,
 		})},
-	})
+	}
 }

@@ -30,7 +30,7 @@ func HeadGroups(m Matrix, units int) int {
 func HeadArgmax(m Matrix, h, gain, logits, best device.Arg, eps float32, groups int, caps device.Caps) device.Command {
 	kernel, room := "head_argmax", staged(m.Cols)
 	if caps.Matrix {
-		kernel, room = "head_tiles", tileStaged(m.Cols, 1)
+		kernel, room = "head_tiles", tileStaged(m.Cols)
 	}
 	return device.Command{
 		Kernel: kernel, Groups: [3]int{groups, 1, 1}, Threads: threads(256), Shared: room,

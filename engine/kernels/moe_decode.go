@@ -13,14 +13,14 @@ type moeInArgs struct {
 // those of up.
 func MoeIn(router, sharedGate, shared Matrix, h, gain, logits, gate, act device.Arg, eps float32) device.Command {
 	width := shared.Rows / 2
-	return nothingAhead(device.Command{
+	return device.Command{
 		Kernel: "moe_in", Groups: line(router.Rows+1+width, 4), Threads: threads(128), Shared: staged(router.Cols),
 		Args: []device.Arg{
 			h, gain, router.Codes, router.Scales, router.Biases, sharedGate.Codes, sharedGate.Scales, sharedGate.Biases,
 			shared.Codes, shared.Scales, shared.Biases, logits, gate, act,
 			device.Value(moeInArgs{uint32(router.Rows), uint32(router.Cols), uint32(width), eps}),
 		},
-	})
+	}
 }
 
 type moeUpArgs struct {
@@ -33,7 +33,10 @@ type moeUpArgs struct {
 // silu(gate*x) * (up*x), x as in [MoeIn]. pick [top] and weight [top], a
 // softmax over the chosen, are for [MoeDownAdd]. gate and up are one expert's
 // shape, with all experts behind one another.
-func MoeGateUp(gate, up Matrix, experts, top int, h, gain, logits, act, pick, weight device.Arg, eps float32) device.Command {
+func MoeGateUp(gate, up Matrix, experts, top int, h, gain, logits, act, pick, weight device.Arg, eps float32, caps device.Caps) device.Command {
+	if caps.Matrix {
+		return expertsGateUp(gate, up, experts, top, h, gain, logits, act, pick, weight, eps)
+	}
 	return device.Command{
 		Kernel: "moe_gate_up", Groups: line(top*gate.Rows, 16), Threads: threads(256), Shared: staged(gate.Cols),
 		Args: []device.Arg{
@@ -44,38 +47,21 @@ func MoeGateUp(gate, up Matrix, experts, top int, h, gain, logits, act, pick, we
 }
 
 type expertsUpArgs struct {
-	Experts, Top, Cols, Width, Rows, Parts uint32
-	Eps                                    float32
+	Experts, Top, Cols, Width, Parts uint32
+	Eps                              float32
 }
 
-// ExpertsGateUp is [MoeGateUp] by matrix units. It asks ahead for the chosen
-// experts' rows of down, if it is told to ask for anything at all.
-func ExpertsGateUp(gate, up, down Matrix, experts, top int, h, gain, logits, act, pick, weight device.Arg, eps float32) device.Command {
+// expertsGateUp is [MoeGateUp] by matrix units.
+func expertsGateUp(gate, up Matrix, experts, top int, h, gain, logits, act, pick, weight device.Arg, eps float32) device.Command {
 	const simdgroups = 16
 	parts := tileParts(gate.Cols, simdgroups)
-	return nothingAhead(device.Command{
-		Kernel: "experts_gate_up", Groups: line(top*gate.Rows/8, simdgroups/parts), Threads: threads(32 * simdgroups), Shared: tileStaged(gate.Cols, 1),
+	return device.Command{
+		Kernel: "experts_gate_up", Groups: line(top*gate.Rows/8, simdgroups/parts), Threads: threads(32 * simdgroups), Shared: tileStaged(gate.Cols),
 		Args: []device.Arg{
-			h, gain, logits, gate.Codes, gate.Scales, gate.Biases, up.Codes, up.Scales, up.Biases,
-			down.Codes, down.Scales, down.Biases, act, pick, weight,
-			device.Value(expertsUpArgs{
-				uint32(experts), uint32(top), uint32(gate.Cols), uint32(gate.Rows), uint32(down.Rows), uint32(parts), eps,
-			}),
+			h, gain, logits, gate.Codes, gate.Scales, gate.Biases, up.Codes, up.Scales, up.Biases, act, pick, weight,
+			device.Value(expertsUpArgs{uint32(experts), uint32(top), uint32(gate.Cols), uint32(gate.Rows), uint32(parts), eps}),
 		},
-	})
-}
-
-// ExpertsDownAdd is [MoeDownAdd] by matrix units.
-func ExpertsDownAdd(down, sharedDown Matrix, top int, act, sharedAct, gate, pick, weight, h device.Arg) device.Command {
-	return nothingAhead(device.Command{
-		Kernel: "experts_down_add", Groups: line(down.Rows, 16), Threads: threads(32 * (top + 1)),
-		Shared: tileStaged(max(down.Cols, sharedDown.Cols), top+1),
-		Args: []device.Arg{
-			act, sharedAct, gate, pick, weight, down.Codes, down.Scales, down.Biases,
-			sharedDown.Codes, sharedDown.Scales, sharedDown.Biases, h,
-			device.Value([4]uint32{uint32(top), uint32(down.Rows), uint32(down.Cols), uint32(sharedDown.Cols)}),
-		},
-	})
+	}
 }
 
 type moeDownArgs struct{ Top, Rows, Width, SharedWidth, Lanes uint32 }

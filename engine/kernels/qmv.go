@@ -32,7 +32,7 @@ type qmvArgs struct {
 // QmvNorm is y = m * (h * gain) / rms(h). gain is bfloat16.
 func QmvNorm(m Matrix, h, gain, y device.Arg, eps float32, caps device.Caps) device.Command {
 	if caps.Matrix {
-		return tiled("tile4_norm", m, 0, eps, h, gain, y)
+		return tiled(m, h, gain, y, eps)
 	}
 	return qmv("qmv4_norm_f32", m, caps.Units, 0, eps, h, gain, y)
 }
@@ -50,20 +50,14 @@ func Qmv(m Matrix, x, y device.Arg, units int) device.Command {
 }
 
 // QmvAdd is h += m * x.
-func QmvAdd(m Matrix, x, h device.Arg, caps device.Caps) device.Command {
-	if caps.Matrix {
-		return tiled("tile4_add", m, 0, 0, x, h)
-	}
-	return qmv("qmv4_add", m, caps.Units, 0, 0, x, h)
+func QmvAdd(m Matrix, x, h device.Arg, units int) device.Command {
+	return qmv("qmv4_add", m, units, 0, 0, x, h)
 }
 
 // QmvDeltaOut is h += m * x, where x is o normed within each head of headDim
 // (32, 64 or 128), times gain (float32) and silu(z).
-func QmvDeltaOut(m Matrix, o, z, gain, h device.Arg, headDim int, eps float32, caps device.Caps) device.Command {
-	if caps.Matrix {
-		return tiled("tile4_delta_out_add", m, headDim/4, eps, o, z, gain, h)
-	}
-	return qmv("qmv4_delta_out_add", m, caps.Units, headDim/4, eps, o, z, gain, h)
+func QmvDeltaOut(m Matrix, o, z, gain, h device.Arg, headDim int, eps float32, units int) device.Command {
+	return qmv("qmv4_delta_out_add", m, units, headDim/4, eps, o, z, gain, h)
 }
 
 // qmv chooses the shape of a product's launch. A matrix that gives each unit
@@ -93,17 +87,20 @@ func qmv(kernel string, m Matrix, units, quads int, eps float32, args ...device.
 	return c
 }
 
-// tiled is a product by matrix units: 16 rows and 512 columns to a simdgroup, 8
+// tiled is [QmvNorm] by matrix units: 16 rows and 512 columns to a simdgroup, 8
 // simdgroups to a threadgroup.
-func tiled(kernel string, m Matrix, quads int, eps float32, args ...device.Arg) device.Command {
+func tiled(m Matrix, h, gain, y device.Arg, eps float32) device.Command {
 	const simdgroups = 8
 	parts := tileParts(m.Cols, simdgroups)
-	c := device.Command{
-		Kernel: kernel, Groups: line(m.Rows, 16*simdgroups/parts), Threads: threads(32 * simdgroups), Shared: tileStaged(m.Cols, 1),
-		Args: append([]device.Arg{m.Codes, m.Scales, m.Biases}, args...),
+	return device.Command{
+		Kernel: "tile4_norm", Groups: line(m.Rows, 16*simdgroups/parts), Threads: threads(32 * simdgroups), Shared: tileStaged(m.Cols),
+		Args: []device.Arg{m.Codes, m.Scales, m.Biases, h, gain, y, device.Value(tileArgs{uint32(m.Rows), uint32(m.Cols), uint32(parts), eps})},
 	}
-	c.Args = append(c.Args, device.Value(qmvArgs{uint32(m.Rows), uint32(m.Cols), uint32(parts), uint32(quads), eps}))
-	return nothingAhead(c)
+}
+
+type tileArgs struct {
+	Rows, Cols, Parts uint32
+	Eps               float32
 }
 
 // tileParts is how many simdgroups share the columns of a tile.
@@ -115,11 +112,11 @@ func tileParts(cols, most int) int {
 	return parts
 }
 
-// tileStaged is the threadgroup memory for n vectors as the matrix kernels stage
-// them, and for the sums of their groups.
-func tileStaged(cols, n int) []int {
+// tileStaged is the threadgroup memory for a vector as the matrix kernels stage it,
+// and for the sums of its groups.
+func tileStaged(cols int) []int {
 	blocks := (cols/32 + 15) / 16 * 16
-	return []int{n * 64 * 2 * blocks, (n*2*blocks + 15) / 16 * 16}
+	return []int{128 * blocks, 2 * blocks}
 }
 
 // staged is the threadgroup memory for a vector and the sums of its blocks.

@@ -193,11 +193,3 @@ inline float sixteen_normed(
   }
   return simd_sum(square);
 }
-// Stages x as it is.
-inline void sixteen_plain(threadgroup uint4 *xs, threadgroup float *sums, uint nb, device const float *x, uint tid, uint n) {
-  for (uint base = 0; base < sixteen_words(nb); base += 2u * n) {
-    const Eight e = eight(x, nb, base + tid), f = eight(x, nb, base + n + tid);
-    sixteen_stage(xs, sums, sixteen_words(nb), base + tid, e.a, e.b);
-    sixteen_stage(xs, sums, sixteen_words(nb), base + n + tid, f.a, f.b);
-  }
-}

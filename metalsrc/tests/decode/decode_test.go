@@ -90,11 +90,9 @@ func TestQmvAdd(t *testing.T) {
 			r := rand.New(rand.NewPCG(3, uint64(s.rows)))
 			m := newQuantised(r, s.rows, s.cols, 4)
 			x, base := randomF32(r, s.cols), append(randomF32(r, s.rows), 0, 0, 0, 0)
-			for _, caps := range ways()[1:] {
-				h := devicetest.In(b, base)
-				b.Run(kernels.QmvAdd(m.on(b), devicetest.In(b, x), h, caps))
-				compareRows(t, b, m, wide(x), base, devicetest.Out[float32](b, h, s.rows+4))
-			}
+			h := devicetest.In(b, base)
+			b.Run(kernels.QmvAdd(m.on(b), devicetest.In(b, x), h, 132))
+			compareRows(t, b, m, wide(x), base, devicetest.Out[float32](b, h, s.rows+4))
 		}
 	})
 }
@@ -121,11 +119,9 @@ func TestQmvDeltaOut(t *testing.T) {
 				}
 				x[i] = float64(o[i]) / math.Sqrt(square/float64(s.dim)+testEps) * float64(gain[i%s.dim]) * silu64(float64(z[i]))
 			}
-			for _, caps := range ways()[1:] {
-				h := devicetest.In(b, base)
-				b.Run(kernels.QmvDeltaOut(m.on(b), devicetest.In(b, o), devicetest.In(b, z), devicetest.In(b, gain), h, s.dim, testEps, caps))
-				compareRows(t, b, m, x, base, devicetest.Out[float32](b, h, s.rows+4))
-			}
+			h := devicetest.In(b, base)
+			b.Run(kernels.QmvDeltaOut(m.on(b), devicetest.In(b, o), devicetest.In(b, z), devicetest.In(b, gain), h, s.dim, testEps, 132))
+			compareRows(t, b, m, x, base, devicetest.Out[float32](b, h, s.rows+4))
 		}
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"weir/engine/device"
 	"weir/engine/device/devicetest"
 	"weir/engine/kernels"
 )
@@ -112,8 +111,6 @@ func TestMoeGateUp(t *testing.T) {
 	t.Parallel()
 	devicetest.Each(t, func(t *testing.T, b *devicetest.Bench) {
 		for _, s := range moeShapes(b) {
-			down := newQuantised(rand.New(rand.NewPCG(19, 1)), s.experts*s.hidden, s.width, 4).on(b)
-			down.Rows = s.hidden
 			r := rand.New(rand.NewPCG(9, uint64(s.hidden)))
 			gate, up := newQuantised(r, s.experts*s.width, s.hidden, 4), newQuantised(r, s.experts*s.width, s.hidden, 4)
 			h, gain := randomF32(r, s.hidden), randomBF(r, s.hidden, 0.5, 1.5)
@@ -124,14 +121,10 @@ func TestMoeGateUp(t *testing.T) {
 				if name != "random" && (s.hidden > 192 || s.width > 64 || s.experts == 256 && name != "tied") { // choices do not depend on it
 					continue
 				}
-				for _, matrix := range []bool{false, true} {
+				for _, caps := range ways()[1:] {
 					act := devicetest.In(b, make([]float32, s.top*s.width+1))
 					pick, weight := devicetest.In(b, make([]uint32, s.top+1)), devicetest.In(b, make([]float32, s.top+1))
-					if matrix {
-						b.Run(kernels.ExpertsGateUp(mg, mu, down, s.experts, s.top, devicetest.In(b, h), devicetest.In(b, gain), devicetest.In(b, logits), act, pick, weight, testEps))
-					} else {
-						b.Run(kernels.MoeGateUp(mg, mu, s.experts, s.top, devicetest.In(b, h), devicetest.In(b, gain), devicetest.In(b, logits), act, pick, weight, testEps))
-					}
+					b.Run(kernels.MoeGateUp(mg, mu, s.experts, s.top, devicetest.In(b, h), devicetest.In(b, gain), devicetest.In(b, logits), act, pick, weight, testEps, caps))
 					ids, weights := choose(logits, min(s.top, s.experts))
 					gotIDs, gotAct := devicetest.Out[uint32](b, pick, s.top), devicetest.Out[float32](b, act, s.top*s.width+1)
 					for k, e := range ids {
@@ -164,50 +157,40 @@ func TestMoeGateUp(t *testing.T) {
 
 func TestMoeDownAdd(t *testing.T) {
 	t.Parallel()
-	devicetest.Each(t, func(t *testing.T, b *devicetest.Bench) { testDown(t, b, kernels.MoeDownAdd) })
-}
-
-func TestExpertsDownAdd(t *testing.T) {
-	t.Parallel()
-	devicetest.EachMatrix(t, func(t *testing.T, b *devicetest.Bench) { testDown(t, b, kernels.ExpertsDownAdd) })
-}
-
-type downAdd func(down, sharedDown kernels.Matrix, top int, act, sharedAct, gate, pick, weight, h device.Arg) device.Command
-
-func testDown(t *testing.T, b *devicetest.Bench, add downAdd) {
-	t.Helper()
-	for _, s := range moeShapes(b) {
-		r := rand.New(rand.NewPCG(10, uint64(s.hidden)))
-		if !b.Fast() {
-			s.hidden = min(s.hidden, 192) + 3 // rows that fill no threadgroup
-		}
-		down, shared := newQuantised(r, s.experts*s.hidden, s.width, 4), newQuantised(r, s.hidden, s.shared, 4)
-		act, sact, gate := randomF32(r, s.top*s.width), randomF32(r, s.shared), []float32{0.3}
-		weight, pick := randomF32(r, s.top), make([]uint32, s.top)
-		for i, e := range r.Perm(max(s.experts, s.top))[:s.top] {
-			pick[i] = uint32(e % s.experts)
-		}
-		base := append(randomF32(r, s.hidden), 0, 0)
-		want, size := make([]float64, s.hidden), make([]float64, s.hidden)
-		for i := range want {
-			y, ys := shared.times(i, wide(sact))
-			want[i] = float64(base[i]) + float64(gate[0])*y
-			size[i] = math.Abs(float64(base[i])) + float64(gate[0])*ys
-			for k, e := range pick {
-				y, ys := down.times(int(e)*s.hidden+i, wide(act[k*s.width:][:s.width]))
-				want[i] += float64(weight[k]) * y
-				size[i] += math.Abs(float64(weight[k])) * ys
+	devicetest.Each(t, func(t *testing.T, b *devicetest.Bench) {
+		for _, s := range moeShapes(b) {
+			r := rand.New(rand.NewPCG(10, uint64(s.hidden)))
+			if !b.Fast() {
+				s.hidden = min(s.hidden, 192) + 3 // rows that fill no threadgroup
+			}
+			down, shared := newQuantised(r, s.experts*s.hidden, s.width, 4), newQuantised(r, s.hidden, s.shared, 4)
+			act, sact, gate := randomF32(r, s.top*s.width), randomF32(r, s.shared), []float32{0.3}
+			weight, pick := randomF32(r, s.top), make([]uint32, s.top)
+			for i, e := range r.Perm(max(s.experts, s.top))[:s.top] {
+				pick[i] = uint32(e % s.experts)
+			}
+			base := append(randomF32(r, s.hidden), 0, 0)
+			want, size := make([]float64, s.hidden), make([]float64, s.hidden)
+			for i := range want {
+				y, ys := shared.times(i, wide(sact))
+				want[i] = float64(base[i]) + float64(gate[0])*y
+				size[i] = math.Abs(float64(base[i])) + float64(gate[0])*ys
+				for k, e := range pick {
+					y, ys := down.times(int(e)*s.hidden+i, wide(act[k*s.width:][:s.width]))
+					want[i] += float64(weight[k]) * y
+					size[i] += math.Abs(float64(weight[k])) * ys
+				}
+			}
+			md := down.on(b)
+			md.Rows = s.hidden
+			h := devicetest.In(b, base)
+			b.Run(kernels.MoeDownAdd(md, shared.on(b), s.top, devicetest.In(b, act), devicetest.In(b, sact), devicetest.In(b, gate),
+				devicetest.In(b, pick), devicetest.In(b, weight), h))
+			got := devicetest.Out[float32](b, h, s.hidden+2)
+			near(t, "h", got, want, size, 2e-6)
+			if got[s.hidden] != 0 {
+				t.Fatal("written past the end of h")
 			}
 		}
-		md := down.on(b)
-		md.Rows = s.hidden
-		h := devicetest.In(b, base)
-		b.Run(add(md, shared.on(b), s.top, devicetest.In(b, act), devicetest.In(b, sact), devicetest.In(b, gate),
-			devicetest.In(b, pick), devicetest.In(b, weight), h))
-		got := devicetest.Out[float32](b, h, s.hidden+2)
-		near(t, "h", got, want, size, 2e-6)
-		if got[s.hidden] != 0 {
-			t.Fatal("written past the end of h")
-		}
-	}
+	})
 }
