@@ -235,6 +235,11 @@ kernel void attend_combine(
   TG_ARRAY(float, acc, [256]);
   const uint head = tg.y, d = tg.x * 32u + lane;
   device const float2 *mine = stats + head * args.splits;
+  device const float *part = parts + (ulong)head * args.splits * args.dim + d;
+  float v[8]; // all asked for before the first is used, with the gate and the statistics
+#pragma unroll
+  for (uint k = 0; k < 8u; k++) v[k] = part[metal::min(sg + 8u * k, args.splits - 1u) * args.dim];
+  const float gate = proj[(head * 2u + 1u) * args.dim + d];
   // Each simdgroup finds the greatest and the sum for itself.
   float top = as_type<float>(0xff800000u);
   for (uint i = lane; i < args.splits; i += 32u) top = metal::max(top, mine[i].x);
@@ -249,11 +254,11 @@ kernel void attend_combine(
   sum = simd_sum(sum);
   simdgroup_barrier(mem_flags::mem_threadgroup);
   float o = 0.0f;
-  device const float *part = parts + (ulong)head * args.splits * args.dim + d;
   for (uint base = sg; base < args.splits; base += 64u) {
-    float v[8]; // all asked for before the first is used
+    if (base > sg) {
 #pragma unroll
-    for (uint k = 0; k < 8u; k++) v[k] = part[metal::min(base + 8u * k, args.splits - 1u) * args.dim];
+      for (uint k = 0; k < 8u; k++) v[k] = part[metal::min(base + 8u * k, args.splits - 1u) * args.dim];
+    }
 #pragma unroll
     for (uint k = 0; k < 8u; k++) {
       const uint i = base + 8u * k;
@@ -266,5 +271,5 @@ kernel void attend_combine(
   if (sg != 0u) return;
   o = 0.0f;
   for (uint i = 0; i < 8u; i++) o += acc[i * 32u + lane];
-  x[head * args.dim + d] = o / sum * sigmoid(proj[(head * 2u + 1u) * args.dim + d]);
+  x[head * args.dim + d] = o / sum * sigmoid(gate);
 }

@@ -117,6 +117,12 @@ inline float gather_rows(thread const float *y, threadgroup float *part, uint pa
   const uint out = at.strip * 4u + lane;                                                         \
   if (lane >= 4u || out >= args.rows || (sg & (args.parts - 1u)) != 0u) return;
 
+// What a thread adds its product to, asked for with x and not at the end.
+#define QMV_OLD(H)                                                                              \
+  const uint own = at.strip * 4u + lane;                                                        \
+  float old = 0.0f;                                                                             \
+  if (lane < 4u && own < args.rows && (sg & (args.parts - 1u)) == 0u) old = H[own];
+
 // y = W (h*gain) / rms(h).
 //@early
 //@threads 384 2
@@ -189,9 +195,10 @@ kernel void qmv4_add(
   Fetched<2> early;
   QMV_BEGIN(fetch(early, x, nb, tid, n);)
   (void)red;
+  QMV_OLD(h)
   stage_plain(xs, sums, nb, early, x, tid, n);
   QMV_END
-  h[out] += product;
+  h[out] = old + product;
 }
 
 // v / rms(v of the head) * gain * silu(z), quads lanes having a head.
@@ -223,6 +230,7 @@ kernel void qmv4_delta_out_add(
   Fetched<2> first, gate;
   QMV_BEGIN(fetch(first, o, nb, tid, n); fetch(gate, z, nb, tid, n);)
   (void)red;
+  QMV_OLD(h)
   const float4 own_gain = ((device const float4 *)gain)[tid & (args.quads - 1u)]; // n is a multiple of quads
 #pragma unroll
   for (uint i = 0; i < 2u; i++)
@@ -237,7 +245,7 @@ kernel void qmv4_delta_out_add(
     stage(xs, sums, nb, i, gated_norm(v, g, own_gain, args.quads, args.eps));
   }
   QMV_END
-  h[out] += product;
+  h[out] = old + product;
 }
 
 struct Qmv8Args {

@@ -1,4 +1,4 @@
-//@use early act qmv
+//@use early act qmv route
 // The experts of one token, in three levels: routes and the shared expert's
 // first half; the chosen experts' first half; all second halves.
 
@@ -51,10 +51,8 @@ kernel void moe_in(
   rows[1] = unit + args.width;
   Fetched<4> x;
   Gains<4> gains;
-  if (!INPUTS_LATE) {
-    fetch(x, h, nb, tid, nsg * 32u);
-    fetch_gains(gains, gain, nb, tid, nsg * 32u);
-  }
+  if (!INPUTS_LATE) fetch(x, h, nb, tid, nsg * 32u);
+  fetch_gains(gains, gain, nb, tid, nsg * 32u);
   if (wide) {
     octets_load(t, q, row, nb, lane);
   } else {
@@ -62,10 +60,7 @@ kernel void moe_in(
     strip_load<2, 1>(two, shared, shared, rows, nb, lane + 32u);
   }
   inputs_ready();
-  if (INPUTS_LATE) {
-    fetch(x, h, nb, tid, nsg * 32u);
-    fetch_gains(gains, gain, nb, tid, nsg * 32u);
-  }
+  if (INPUTS_LATE) fetch(x, h, nb, tid, nsg * 32u);
   const float square = stage_normed(xs, sums, nb, x, gains, h, gain, tid, nsg * 32u);
   if (lane == 0u) red[sg] = square;
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -83,57 +78,6 @@ kernel void moe_in(
   strip_run<2, 1>(y, one, two, shared, shared, rows, xs, sums, nb, lane, 32u);
   const float g = simd_sum(y[0]) * inv, u = simd_sum(y[1]) * inv;
   if (lane == 0u && job - args.experts - 1u < args.width) act[unit] = silu(g) * u;
-}
-
-// A float as a number that orders the same way, above zero; minus zero as
-// zero, and what is no number below all others.
-inline uint ordered(float f) {
-  if (f != f) return 1u;
-  const uint u = as_type<uint>(f + 0.0f);
-  return (u >> 31) != 0u ? ~u : u | 0x80000000u;
-}
-inline float unordered(uint k) { return as_type<float>((k >> 31) != 0u ? k & 0x7fffffffu : ~k); }
-
-struct Route {
-  uint id;
-  float weight;
-};
-// The k greatest of n <= 256 logits, the lower id first among equals, and their
-// softmax: the j-th on lane j. One simdgroup.
-inline Route route(device const float *logits, uint n, uint k, uint lane) {
-  uint key[8];
-  float value[8]; // all asked for before the first is looked at
-#pragma unroll
-  for (uint i = 0; i < 8u; i++) value[i] = logits[metal::min(lane + 32u * i, n - 1u)];
-#pragma unroll
-  for (uint i = 0; i < 8u; i++) {
-    const uint k = ordered(value[i]);
-    key[i] = lane + 32u * i < n ? k : 0u;
-  }
-  Route r;
-  r.id = 0u;
-  float mine = 0.0f, greatest = 0.0f;
-  for (uint j = 0; j < k; j++) {
-    uint top = 0u;
-#pragma unroll
-    for (uint i = 0; i < 8u; i++) top = metal::max(top, key[i]);
-    top = simd_max(top);
-    uint id = 0xffffffffu;
-#pragma unroll
-    for (uint i = 0; i < 8u; i++) id = metal::min(id, key[i] == top ? lane + 32u * i : 0xffffffffu);
-    id = simd_min(id);
-#pragma unroll
-    for (uint i = 0; i < 8u; i++) key[i] = lane + 32u * i == id ? 0u : key[i];
-    const float chosen = unordered(top);
-    if (j == 0u) greatest = chosen;
-    if (lane == j) {
-      r.id = id;
-      mine = chosen;
-    }
-  }
-  const float e = lane < k ? metal::exp(mine - greatest) : 0.0f;
-  r.weight = e / simd_sum(e);
-  return r;
 }
 
 struct MoeUpArgs {
@@ -171,12 +115,13 @@ kernel void moe_gate_up(
   TG_ARRAY(uint, picks, [16]);
   const uint nb = args.cols / 32u;
   if (sg == 0u) {
-    const Route r = route(logits, args.experts, args.top, lane);
-    if (lane < args.top) {
-      picks[lane] = r.id;
-      if (tg == 0u) {
+    const Route r = choose(logits, args.experts, args.top, lane);
+    if (lane < args.top) picks[lane] = r.id;
+    if (tg == 0u) {
+      const float by = route_weight(r, args.top, lane);
+      if (lane < args.top) {
         pick[lane] = r.id;
-        weight[lane] = r.weight;
+        weight[lane] = by;
       }
     }
     if (lane == 0u) red[0] = 0.0f;
@@ -261,6 +206,8 @@ kernel void moe_down_add(
   strip_load<4, 1>(one, q, q, rows, nb, first);
   strip_load<4, 1>(two, q, q, rows, nb, first + args.lanes);
   const float by = is_shared ? gate[0] : weight[sg];
+  float old = 0.0f; // asked for with the rest, not at the end
+  if (tid < per && base + tid < args.rows) old = h[base + tid];
   stage_plain(xs, sums, nb, x, from, lane, 32u);
   simdgroup_barrier(mem_flags::mem_threadgroup);
   strip_run<4, 1>(y, one, two, q, q, rows, xs, sums, nb, first, args.lanes);
@@ -276,5 +223,5 @@ kernel void moe_down_add(
   if (tid >= per || base + tid >= args.rows) return;
   float sum = 0.0f;
   for (uint i = 0; i <= args.top; i++) sum += part[i * per + tid];
-  h[base + tid] += sum;
+  h[base + tid] = old + sum;
 }

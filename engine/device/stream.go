@@ -42,7 +42,12 @@ type Command struct {
 
 // Stream is a row of launches whose effect is as if each had ended before the
 // next began. Devices run those together that touch nothing in common.
-type Stream struct{ Commands []Command }
+type Stream struct {
+	Commands []Command
+	// Short says that the launches are short and follow one another: a device may
+	// start one while the one before it ends. It changes no result.
+	Short bool
+}
 
 // Add appends a launch.
 func (s *Stream) Add(c Command) { s.Commands = append(s.Commands, c) }

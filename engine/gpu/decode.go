@@ -14,8 +14,8 @@ import (
 // next token is chosen.
 func (m *Model) decode(s *State, parts int, draws bool) *plan {
 	c, b := m.c, &m.scratch.one
-	p := &plan{}
-	t := &token{Model: m, plan: p, state: s, b: b, parts: parts, eps: float32(c.RMSEps), units: m.dev.Caps().Units}
+	p := &plan{Stream: device.Stream{Short: true}}
+	t := &token{Model: m, plan: p, state: s, b: b, parts: parts, eps: float32(c.RMSEps), caps: m.dev.Caps()}
 	step := device.Whole(s.step)
 	p.at("ends", 0)
 	p.add(kernels.EmbedRow(m.w.embed, step, t.h()), Cost{Bytes: float64(c.HiddenSize) * 4})
@@ -45,7 +45,7 @@ func (m *Model) decode(s *State, parts int, draws bool) *plan {
 // of them.
 func (m *Model) head(p *plan, h device.Arg) {
 	p.add(kernels.HeadArgmax(m.w.head, h, m.w.norm, numbers(m.scratch.logits, 0, m.c.VocabSize, 4),
-		numbers(m.scratch.best, 0, m.headGroups(), kernels.BestBytes), float32(m.c.RMSEps), m.headGroups()), product(m.w.head, 1))
+		numbers(m.scratch.best, 0, m.headGroups(), kernels.BestBytes), float32(m.c.RMSEps), m.headGroups(), m.dev.Caps()), product(m.w.head, 1))
 }
 
 func (m *Model) headGroups() int { return m.headGroupsOf(m.c.VocabSize) }
@@ -62,7 +62,7 @@ type token struct {
 	b     *decodeScratch
 	parts int
 	eps   float32
-	units int
+	caps  device.Caps
 }
 
 func (t *token) h() device.Arg    { return numbers(t.b.h, 0, t.c.HiddenSize, 4) }
@@ -73,12 +73,12 @@ func (t *token) deltaRule(l *layer, slot int) {
 	at := deltaColumns(c)
 	values := c.LinearValueHeads * c.LinearValueDim
 	proj, o := numbers(t.b.proj, 0, at.width, 4), numbers(t.b.x, 0, values, 4)
-	t.plan.add(kernels.QmvNorm(d.in, t.h(), l.inNorm, proj, t.eps, t.units), product(d.in, 1))
+	t.plan.add(kernels.QmvNorm(d.in, t.h(), l.inNorm, proj, t.eps, t.caps), product(d.in, 1))
 	shape := kernels.Delta{KeyHeads: c.LinearKeyHeads, ValueHeads: c.LinearValueHeads, KeyDim: c.LinearKeyDim, ValueDim: c.LinearValueDim}
 	t.plan.add(shape.DeltaStep(proj, d.taps, d.decay, d.dtBias, device.Whole(t.state.step),
 		device.Whole(t.state.conv[slot]), device.Whole(t.state.delta[slot]), o, at.b, at.a, l2eps),
 		Cost{Bytes: 2 * float64(t.deltaBytes()), Flops: 7 * float64(t.deltaBytes()) / 4})
-	t.plan.add(kernels.QmvDeltaOut(d.out, o, numbers(t.b.proj, at.z, values, 4), d.norm, t.h(), c.LinearValueDim, t.eps, t.units),
+	t.plan.add(kernels.QmvDeltaOut(d.out, o, numbers(t.b.proj, at.z, values, 4), d.norm, t.h(), c.LinearValueDim, t.eps, t.caps.Units),
 		product(d.out, 1))
 }
 
@@ -90,13 +90,13 @@ func (t *token) attend(l *layer, slot int) {
 	at := attentionColumns(c)
 	queries := c.NumHeads * c.HeadDim
 	proj, x := numbers(t.b.proj, 0, at.width, 4), numbers(t.b.x, 0, queries, 4)
-	t.plan.add(kernels.QmvNorm(a.in, t.h(), l.inNorm, proj, t.eps, t.units), product(a.in, 1))
+	t.plan.add(kernels.QmvNorm(a.in, t.h(), l.inNorm, proj, t.eps, t.caps), product(a.in, 1))
 	shape, parts, stats := t.attention(), device.Whole(t.b.part), device.Whole(t.b.stats)
 	t.plan.add(shape.AttendSplit(proj, a.qNorm, a.kNorm, t.rope(), device.Whole(t.state.step),
 		device.Whole(t.state.key[slot]), device.Whole(t.state.value[slot]), parts, stats, t.parts),
 		Cost{Bytes: 2 * float64(t.state.length+1) * float64(t.rowBytes()), Flops: 4 * float64(queries) * float64(t.state.length+1)})
 	t.plan.add(shape.AttendCombine(parts, stats, proj, x, t.parts), Cost{Bytes: float64(t.parts * queries * 4)})
-	t.plan.add(kernels.QmvAdd(a.out, x, t.h(), t.units), product(a.out, 1))
+	t.plan.add(kernels.QmvAdd(a.out, x, t.h(), t.caps.Units), product(a.out, 1))
 }
 
 func (t *token) experts(l *layer) {
@@ -107,7 +107,7 @@ func (t *token) experts(l *layer) {
 	pick, weight := numbers(b.pick, 0, K, 4), numbers(b.weight, 0, K, 4)
 	t.plan.add(kernels.MoeIn(w.router, w.sharedGate, w.sIn, t.h(), l.postNorm, route, share, sAct, t.eps),
 		product(w.router, 1).and(product(w.sIn, 1)))
-	t.plan.add(kernels.MoeGateUp(w.gate, w.up, c.NumExperts, K, t.h(), l.postNorm, route, act, pick, weight, t.eps),
+	t.plan.add(kernels.MoeGateUp(w.gate, w.up, c.NumExperts, K, t.h(), l.postNorm, route, act, pick, weight, t.eps, t.caps),
 		product(w.gate, 1).and(product(w.up, 1)).times(float64(K)))
 	t.plan.add(kernels.MoeDownAdd(w.down, w.sDown, K, act, sAct, share, pick, weight, t.h()),
 		product(w.down, 1).times(float64(K)).and(product(w.sDown, 1)))
@@ -137,9 +137,10 @@ func (m *Model) partsOf(n int) int {
 // maxParts bounds partsOf.
 func (m *Model) maxParts() int { return m.partsOf(m.c.MaxPositions) }
 
-// stepProgram is the recorded step for the state's length and a little more.
-func (m *Model) stepProgram(s *State, draws bool) (device.Program, error) {
-	r := recording{m.partsOf(s.length + 1), draws}
+// stepProgram is the recorded step that makes a state n tokens long, and for a
+// little more.
+func (m *Model) stepProgram(s *State, n int, draws bool) (device.Program, error) {
+	r := recording{m.partsOf(n), draws}
 	if p := s.decode[r]; p != nil {
 		return p, nil
 	}
@@ -159,7 +160,7 @@ func (m *Model) setStep(s *State, token int32) error {
 
 // stepPass appends one token.
 func (m *Model) stepPass(s *State, tokens []int32, out Output) error {
-	p, err := m.stepProgram(s, false)
+	p, err := m.stepProgram(s, s.length+1, false)
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func (f *feed) start() error {
 			return err
 		}
 	}
-	p, err := f.m.stepProgram(f.s, f.draws)
+	p, err := f.m.stepProgram(f.s, f.s.length+1, f.draws)
 	if err != nil {
 		return err
 	}

@@ -271,7 +271,9 @@ func (m *Model) Extend(ctx context.Context, s *State, tokens []int32, out Output
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := s.grow(s.length + len(tokens)); err != nil {
+	// With room for the token to come, whose step is recorded meanwhile.
+	n := s.length + len(tokens)
+	if err := s.grow(max(n, min(n+1, m.c.MaxPositions))); err != nil {
 		return err
 	}
 	if !chunk {

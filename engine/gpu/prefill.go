@@ -84,7 +84,7 @@ func (r *rows) store(x kernels.Rows, w kernels.Matrix, y kernels.Rows) {
 		r.plan.add(kernels.QskinnyStore(x, w, y, r.n), product(w, r.n))
 		return
 	}
-	r.plan.add(kernels.QgemmStore(kernels.DenseTile(r.dev.Caps(), r.n), x, w, y, r.n), product(w, r.n))
+	r.plan.add(kernels.QgemmStore(kernels.DenseTile(r.dev.Caps(), w, r.n), x, w, y, r.n), product(w, r.n))
 }
 
 // project adds x W^T to the residual stream.
@@ -94,7 +94,7 @@ func (r *rows) project(x kernels.Rows, w kernels.Matrix) {
 		r.plan.add(kernels.QskinnyAdd(x, w, h, r.n), product(w, r.n))
 		return
 	}
-	r.plan.add(kernels.QgemmAdd(kernels.DenseTile(r.dev.Caps(), r.n), x, w, h, r.n), product(w, r.n))
+	r.plan.add(kernels.QgemmAdd(kernels.DenseTile(r.dev.Caps(), w, r.n), x, w, h, r.n), product(w, r.n))
 }
 
 // swiGLU is y = silu(x gate^T) * (x up^T).
@@ -104,7 +104,8 @@ func (r *rows) swiGLU(x kernels.Rows, gate, up kernels.Matrix, y kernels.Rows) {
 		r.plan.add(kernels.QskinnySwiGLU(x, gate, up, y, r.n), cost)
 		return
 	}
-	r.plan.add(kernels.QgemmSwiGLU(kernels.DenseTile(r.dev.Caps(), r.n), x, gate, up, y, r.n), cost)
+	joined := kernels.Matrix{Rows: gate.Rows + up.Rows}
+	r.plan.add(kernels.QgemmSwiGLU(kernels.DenseTile(r.dev.Caps(), joined, r.n), x, gate, up, y, r.n), cost)
 }
 
 // projected is a part of the joined projection, from column at.
@@ -241,6 +242,12 @@ func (m *Model) chunkPass(s *State, tokens []int32, out Output) error {
 	}
 	before := m.settle()
 	m.pending = &pending{r, program, s, n}
+	if out.Logits != nil && s.length+n < m.c.MaxPositions {
+		// Who wants logits goes on with a token: its step is recorded while there
+		// is time.
+		_, err := m.stepProgram(s, s.length+n+1, false)
+		before = errors.Join(before, err)
+	}
 	if out.Logits != nil || out.Watch != nil || before != nil {
 		if err := errors.Join(before, m.settle()); err != nil {
 			return err

@@ -27,9 +27,13 @@ func HeadGroups(m Matrix, units int) int {
 
 // HeadArgmax makes logits = m * (h*gain) / rms(h), all of them, and best
 // [groups], the greatest of each threadgroup's, see [HeadGroups].
-func HeadArgmax(m Matrix, h, gain, logits, best device.Arg, eps float32, groups int) device.Command {
+func HeadArgmax(m Matrix, h, gain, logits, best device.Arg, eps float32, groups int, caps device.Caps) device.Command {
+	kernel, room := "head_argmax", staged(m.Cols)
+	if caps.Matrix {
+		kernel, room = "head_tiles", tileStaged(m.Cols)
+	}
 	return device.Command{
-		Kernel: "head_argmax", Groups: [3]int{groups, 1, 1}, Threads: threads(256), Shared: staged(m.Cols),
+		Kernel: kernel, Groups: [3]int{groups, 1, 1}, Threads: threads(256), Shared: room,
 		Args: []device.Arg{
 			m.Codes, m.Scales, m.Biases, h, gain, logits, best,
 			device.Value(headArgs{uint32(m.Rows), uint32(m.Cols), uint32(groups), eps}),

@@ -33,12 +33,33 @@ type moeUpArgs struct {
 // silu(gate*x) * (up*x), x as in [MoeIn]. pick [top] and weight [top], a
 // softmax over the chosen, are for [MoeDownAdd]. gate and up are one expert's
 // shape, with all experts behind one another.
-func MoeGateUp(gate, up Matrix, experts, top int, h, gain, logits, act, pick, weight device.Arg, eps float32) device.Command {
+func MoeGateUp(gate, up Matrix, experts, top int, h, gain, logits, act, pick, weight device.Arg, eps float32, caps device.Caps) device.Command {
+	if caps.Matrix {
+		return expertsGateUp(gate, up, experts, top, h, gain, logits, act, pick, weight, eps)
+	}
 	return device.Command{
 		Kernel: "moe_gate_up", Groups: line(top*gate.Rows, 16), Threads: threads(256), Shared: staged(gate.Cols),
 		Args: []device.Arg{
 			h, gain, logits, gate.Codes, gate.Scales, gate.Biases, up.Codes, up.Scales, up.Biases, act, pick, weight,
 			device.Value(moeUpArgs{uint32(experts), uint32(top), uint32(gate.Cols), uint32(gate.Rows), eps}),
+		},
+	}
+}
+
+type expertsUpArgs struct {
+	Experts, Top, Cols, Width, Parts uint32
+	Eps                              float32
+}
+
+// expertsGateUp is [MoeGateUp] by matrix units.
+func expertsGateUp(gate, up Matrix, experts, top int, h, gain, logits, act, pick, weight device.Arg, eps float32) device.Command {
+	const simdgroups = 16
+	parts := tileParts(gate.Cols, simdgroups)
+	return device.Command{
+		Kernel: "experts_gate_up", Groups: line(top*gate.Rows/8, simdgroups/parts), Threads: threads(32 * simdgroups), Shared: tileStaged(gate.Cols),
+		Args: []device.Arg{
+			h, gain, logits, gate.Codes, gate.Scales, gate.Biases, up.Codes, up.Scales, up.Biases, act, pick, weight,
+			device.Value(expertsUpArgs{uint32(experts), uint32(top), uint32(gate.Cols), uint32(gate.Rows), uint32(parts), eps}),
 		},
 	}
 }

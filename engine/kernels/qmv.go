@@ -29,10 +29,12 @@ type qmvArgs struct {
 	Eps                      float32
 }
 
-// QmvNorm is y = m * (h * gain) / rms(h). gain is bfloat16. units is
-// [device.Caps.Units].
-func QmvNorm(m Matrix, h, gain, y device.Arg, eps float32, units int) device.Command {
-	return qmv("qmv4_norm_f32", m, units, 0, eps, h, gain, y)
+// QmvNorm is y = m * (h * gain) / rms(h). gain is bfloat16.
+func QmvNorm(m Matrix, h, gain, y device.Arg, eps float32, caps device.Caps) device.Command {
+	if caps.Matrix {
+		return tiled(m, h, gain, y, eps)
+	}
+	return qmv("qmv4_norm_f32", m, caps.Units, 0, eps, h, gain, y)
 }
 
 // Qmv is y = m * x, for 4 and 8 bits.
@@ -83,6 +85,38 @@ func qmv(kernel string, m Matrix, units, quads int, eps float32, args ...device.
 	c.Args = append(c.Args, args...)
 	c.Args = append(c.Args, device.Value(qmvArgs{uint32(m.Rows), uint32(m.Cols), uint32(parts), uint32(quads), eps}))
 	return c
+}
+
+// tiled is [QmvNorm] by matrix units: 16 rows and 512 columns to a simdgroup, 8
+// simdgroups to a threadgroup.
+func tiled(m Matrix, h, gain, y device.Arg, eps float32) device.Command {
+	const simdgroups = 8
+	parts := tileParts(m.Cols, simdgroups)
+	return device.Command{
+		Kernel: "tile4_norm", Groups: line(m.Rows, 16*simdgroups/parts), Threads: threads(32 * simdgroups), Shared: tileStaged(m.Cols),
+		Args: []device.Arg{m.Codes, m.Scales, m.Biases, h, gain, y, device.Value(tileArgs{uint32(m.Rows), uint32(m.Cols), uint32(parts), eps})},
+	}
+}
+
+type tileArgs struct {
+	Rows, Cols, Parts uint32
+	Eps               float32
+}
+
+// tileParts is how many simdgroups share the columns of a tile.
+func tileParts(cols, most int) int {
+	parts := 1
+	for parts < most && parts*512 < cols {
+		parts *= 2
+	}
+	return parts
+}
+
+// tileStaged is the threadgroup memory for a vector as the matrix kernels stage it,
+// and for the sums of its groups.
+func tileStaged(cols int) []int {
+	blocks := (cols/32 + 15) / 16 * 16
+	return []int{128 * blocks, 2 * blocks}
 }
 
 // staged is the threadgroup memory for a vector and the sums of its blocks.

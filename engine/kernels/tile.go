@@ -48,9 +48,22 @@ func Tiles(c device.Caps) []Tile {
 	return []Tile{tile64, tile32}
 }
 
-// DenseTile is the tile for products of m rows with one matrix.
-func DenseTile(c device.Caps, m int) Tile {
+// hopper reports whether a device has wgmma.
+func hopper(c device.Caps) bool { return c.Matrix && c.Family == "sm_90" }
+
+// DenseTile is the tile for products of m rows with a matrix. On Hopper, by
+// measurement: small tiles as far as two for each unit go, so that all have work;
+// else wgmma, which with 4096 rows needs three quarters of the time of the others.
+func DenseTile(c device.Caps, w Matrix, m int) Tile {
 	switch {
+	case hopper(c):
+		switch {
+		case ceil(m, tileN32.rows)*ceil(w.Rows, tileN32.cols) <= 2*c.Units:
+			return tileN32
+		case m <= 64:
+			return tileG64
+		}
+		return tileG128
 	case c.Matrix && m <= 32:
 		return tileN32
 	case c.Matrix && m <= 256:
@@ -64,10 +77,16 @@ func DenseTile(c device.Caps, m int) Tile {
 }
 
 // ExpertTile is the tile for products of a number of choices, with the matrices
-// of a number of experts.
+// of a number of experts. It must serve both halves, since tiles are placed once.
 func ExpertTile(c device.Caps, choices, experts int) Tile {
 	many := choices >= 32*experts
 	switch {
+	case hopper(c) && choices >= 48*experts:
+		return tileG128
+	case hopper(c) && choices >= 24*experts:
+		return tileG64
+	case hopper(c):
+		return tileN32
 	case c.Matrix && many:
 		return tileN64
 	case c.Matrix:

@@ -35,7 +35,6 @@ type Device struct {
 	ctx      uintptr
 	stream   uintptr
 	arch     int
-	overlap  bool
 	caps     device.Caps
 	l2       int
 	lib      *library
@@ -129,7 +128,6 @@ func (d *Device) describe() (dev int32, err error) {
 	if d.arch < minArch {
 		return 0, fmt.Errorf("%s has compute capability %d.%d: 8.0 is needed", title, major, minor)
 	}
-	d.overlap = d.o.Overlap && d.arch >= 90
 	d.caps = device.Caps{Name: title, Family: fmt.Sprintf("sm_%d", d.arch), Matrix: true, Units: int(units), Shared: int(shared)}
 	return dev, nil
 }

@@ -44,6 +44,18 @@ const (
 	Stream
 )
 
+// Overlap says which streams have launches that overlap.
+type Overlap int
+
+const (
+	// OverlapShort is for streams that are marked [device.Stream.Short].
+	OverlapShort Overlap = iota
+	// OverlapAlways is for all.
+	OverlapAlways
+	// OverlapNever is for none.
+	OverlapNever
+)
+
 // Options choose a device and how it plays. The zero value is the first GPU,
 // played by graphs.
 type Options struct {
@@ -54,10 +66,10 @@ type Options struct {
 	// Width is how many branches of a graph may run side by side: 1 makes a
 	// chain, zero is [DefaultWidth].
 	Width int
-	// Overlap lets a launch that follows one other start while that one still
-	// runs; it waits before it touches memory. Needs compute capability 9.0 and
-	// is ignored below.
-	Overlap bool
+	// Overlap says of which streams a launch that follows one other starts while
+	// that one still runs; it waits before it touches what others write. Needs
+	// compute capability 9.0 and is ignored below.
+	Overlap Overlap
 	// Driver and NVRTC are the paths of libcuda and libnvrtc; empty means the
 	// usual places.
 	Driver, NVRTC string

@@ -38,12 +38,12 @@ func FillCache(nvrtc, dir string, units []metalsrc.Unit, arch int, overlap bool)
 	if err != nil {
 		return err
 	}
-	l, err := newLibrary(&Device{o: Options{Cache: dir, Units: units}, rtc: c, arch: arch, overlap: overlap})
+	l, err := newLibrary(&Device{o: Options{Cache: dir, Units: units}, rtc: c, arch: arch})
 	if err != nil {
 		return err
 	}
 	for name := range l.units {
-		if _, err := l.image(name); err != nil {
+		if _, err := l.image(name, overlap); err != nil {
 			return err
 		}
 	}

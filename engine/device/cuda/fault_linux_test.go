@@ -76,7 +76,7 @@ func session(o cuda.Options) (err error) {
 // is, and after Close nothing is left.
 func TestEveryCallMayFail(t *testing.T) {
 	t.Parallel()
-	for _, way := range []cuda.Options{{}, {Launch: cuda.Stream, Overlap: true}} {
+	for _, way := range []cuda.Options{{}, {Launch: cuda.Stream, Overlap: cuda.OverlapAlways}} {
 		for _, row := range []struct {
 			status int32
 			kind   error
@@ -293,7 +293,7 @@ func TestCompiledUnitsAreKept(t *testing.T) {
 		}
 		want(int64(2 + i))
 	}
-	o.Overlap = true // other options, other code
+	o.Overlap = cuda.OverlapAlways // other options, other code
 	want(5)
 	u, err := metalsrc.Compose("fake", fakeKernels+"\n")
 	if err != nil {

@@ -27,7 +27,7 @@ type edgeData struct {
 
 // graph makes a graph of launches, of which each waits for deps, and
 // instantiates it.
-func (d *Device) graph(ls []*launch, deps [][]int) (exec uintptr, err error) {
+func (d *Device) graph(ls []*launch, deps [][]int, overlap bool) (exec uintptr, err error) {
 	var g uintptr
 	if err := d.check("make a graph", d.cu.graphCreate.call(uintptr(unsafe.Pointer(&g)), 0)); err != nil {
 		return 0, err
@@ -41,7 +41,7 @@ func (d *Device) graph(ls []*launch, deps [][]int) (exec uintptr, err error) {
 			return 0, err
 		}
 	}
-	if err := d.edges(g, nodes, deps); err != nil {
+	if err := d.edges(g, nodes, deps, overlap); err != nil {
 		return 0, err
 	}
 	if err := d.check("instantiate a graph", d.cu.graphInstantiate.call(uintptr(unsafe.Pointer(&exec)), g, 0)); err != nil {
@@ -56,7 +56,7 @@ func (d *Device) graph(ls []*launch, deps [][]int) (exec uintptr, err error) {
 
 // edges states what waits for what. Where a launch is the only one to wait for
 // another and waits for no third, it may be started early if launches overlap.
-func (d *Device) edges(g uintptr, nodes []uintptr, deps [][]int) error {
+func (d *Device) edges(g uintptr, nodes []uintptr, deps [][]int, overlap bool) error {
 	var from, to []uintptr
 	var data []edgeData
 	followers := make([]int, len(nodes))
@@ -69,7 +69,7 @@ func (d *Device) edges(g uintptr, nodes []uintptr, deps [][]int) error {
 		for _, j := range list {
 			from, to = append(from, nodes[j]), append(to, nodes[i])
 			e := edgeData{}
-			if d.overlap && len(list) == 1 && followers[j] == 1 {
+			if overlap && len(list) == 1 && followers[j] == 1 {
 				e.fromPort, e.kind = 1, 1 // the port of griddepcontrol.launch_dependents, programmatic
 			}
 			data = append(data, e)

@@ -21,7 +21,13 @@ type library struct {
 	d     *Device
 	cache cache
 	units map[string]metalsrc.Unit // by kernel, with no other kernel
-	funcs map[string]*function     // those compiled
+	funcs map[variant]*function    // those compiled
+}
+
+// variant is a way to compile a kernel.
+type variant struct {
+	kernel  string
+	overlap bool // it may be started before the launch before it has ended
 }
 
 // function is a kernel on the device.
@@ -48,7 +54,7 @@ func newLibrary(d *Device) (*library, error) {
 			return nil, err
 		}
 	}
-	l := &library{d: d, cache: cache{dir: d.o.Cache}, units: map[string]metalsrc.Unit{}, funcs: map[string]*function{}}
+	l := &library{d: d, cache: cache{dir: d.o.Cache}, units: map[string]metalsrc.Unit{}, funcs: map[variant]*function{}}
 	for _, u := range units {
 		for _, k := range u.Kernels {
 			if _, twice := l.units[k.Name]; twice {
@@ -70,13 +76,13 @@ func (l *library) kernel(name string) (msl.Kernel, bool) {
 
 // load compiles what a stream uses and is not there yet, several kernels at a
 // time. The caller has entered the context.
-func (l *library) load(s *device.Stream) error {
+func (l *library) load(s *device.Stream, overlap bool) error {
 	var missing []string
 	for i, c := range s.Commands {
 		if _, ok := l.units[c.Kernel]; !ok {
 			return fmt.Errorf("command %d: no kernel %q", i, c.Kernel)
 		}
-		if l.funcs[c.Kernel] == nil && !slices.Contains(missing, c.Kernel) {
+		if l.funcs[variant{c.Kernel, overlap}] == nil && !slices.Contains(missing, c.Kernel) {
 			missing = append(missing, c.Kernel)
 		}
 	}
@@ -85,7 +91,7 @@ func (l *library) load(s *device.Stream) error {
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, name := range missing {
 		g.Go(func() (err error) {
-			images[i], err = l.image(name)
+			images[i], err = l.image(name, overlap)
 			return err
 		})
 	}
@@ -97,13 +103,13 @@ func (l *library) load(s *device.Stream) error {
 		if err != nil {
 			return err
 		}
-		l.funcs[name] = f
+		l.funcs[variant{name, overlap}] = f
 	}
 	return nil
 }
 
 // image is a kernel compiled, from the cache or anew.
-func (l *library) image(name string) ([]byte, error) {
+func (l *library) image(name string, overlap bool) ([]byte, error) {
 	u, c := l.units[name], l.d.rtc
 	target, err := c.target(l.d.arch)
 	if err != nil {
@@ -113,7 +119,7 @@ func (l *library) image(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := compileOptions(target, l.d.overlap)
+	options := compileOptions(target, overlap)
 	key, err := l.cache.key(text, options, c.major, c.minor)
 	if err != nil {
 		return nil, err
@@ -187,8 +193,9 @@ func (d *Device) Use(kernel string) (Use, error) {
 		return Use{}, err
 	}
 	defer leave()
-	if err := d.lib.load(&device.Stream{Commands: []device.Command{{Kernel: kernel}}}); err != nil {
+	s := &device.Stream{Commands: []device.Command{{Kernel: kernel}}}
+	if err := d.lib.load(s, d.overlaps(s)); err != nil {
 		return Use{}, err
 	}
-	return d.lib.funcs[kernel].Use, nil
+	return d.lib.funcs[variant{kernel, d.overlaps(s)}].Use, nil
 }

@@ -24,9 +24,9 @@ type launch struct {
 
 // pack checks a command against its kernel and lays its parameters out. Bytes
 // that a kernel takes through a pointer go to the device, into held.
-func (d *Device) pack(c *device.Command, held *[]device.Buffer) (*launch, error) {
+func (d *Device) pack(c *device.Command, overlap bool, held *[]device.Buffer) (*launch, error) {
 	k, _ := d.lib.kernel(c.Kernel) // load has seen to it, and to this:
-	f := d.lib.funcs[c.Kernel]
+	f := d.lib.funcs[variant{c.Kernel, overlap}]
 	l := &launch{kernel: c.Kernel, f: f.h}
 	if err := errors.Join(l.shape(c, f), apart(c, k)); err != nil {
 		return nil, err

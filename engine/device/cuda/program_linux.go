@@ -19,6 +19,7 @@ type program struct {
 	held     []device.Buffer // values in the device's memory
 	spare    []events        // of runs that ended
 	all      []events
+	overlap  bool // launches may start before the one before has ended
 	closed   bool
 }
 
@@ -32,7 +33,7 @@ func (d *Device) Compile(s *device.Stream) (device.Program, error) {
 		return nil, err
 	}
 	defer leave()
-	p := &program{d: d}
+	p := &program{d: d, overlap: d.overlaps(s)}
 	if err := p.compile(s); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -54,18 +55,24 @@ func (p *program) compile(s *device.Stream) error {
 	if width <= 0 {
 		width = DefaultWidth
 	}
-	p.exec, err = p.d.graph(p.launches, narrow(deps, width))
+	p.exec, err = p.d.graph(p.launches, narrow(deps, width), p.overlap)
 	return err
+}
+
+// overlaps says whether the launches of a stream overlap.
+func (d *Device) overlaps(s *device.Stream) bool {
+	return d.arch >= 90 && (d.o.Overlap == OverlapAlways || d.o.Overlap == OverlapShort && s.Short)
 }
 
 // packAll makes the launches of a stream ready. What it returns as held must be
 // freed even if it fails.
 func (d *Device) packAll(s *device.Stream) (ls []*launch, held []device.Buffer, err error) {
-	if err := d.lib.load(s); err != nil {
+	overlap := d.overlaps(s)
+	if err := d.lib.load(s, overlap); err != nil {
 		return nil, nil, err
 	}
 	for i := range s.Commands {
-		l, err := d.pack(&s.Commands[i], &held)
+		l, err := d.pack(&s.Commands[i], overlap, &held)
 		if err != nil {
 			return nil, held, fmt.Errorf("command %d (%s): %w", i, s.Commands[i].Kernel, err)
 		}
@@ -109,7 +116,7 @@ func (p *program) play() error {
 	}
 	for i, l := range p.launches {
 		launch := p.d.alone
-		if p.d.overlap && i > 0 {
+		if p.overlap && i > 0 {
 			launch = p.d.overlapping
 		}
 		if err := p.d.check("launch kernel "+l.kernel, launch(l)); err != nil {

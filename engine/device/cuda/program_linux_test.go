@@ -115,10 +115,10 @@ func ways() []cuda.Options {
 		{},
 		{Width: 2},
 		{Width: 4},
-		{Overlap: true},
-		{Width: 4, Overlap: true},
+		{Overlap: cuda.OverlapAlways},
+		{Width: 4, Overlap: cuda.OverlapAlways},
 		{Launch: cuda.Stream},
-		{Launch: cuda.Stream, Overlap: true},
+		{Launch: cuda.Stream, Overlap: cuda.OverlapAlways},
 	}
 }
 
@@ -127,7 +127,7 @@ func wayName(o cuda.Options) string {
 	if o.Launch == cuda.Graph {
 		name = fmt.Sprintf("graph of width %d", max(o.Width, cuda.DefaultWidth))
 	}
-	if o.Overlap {
+	if o.Overlap == cuda.OverlapAlways {
 		name += ", overlapping"
 	}
 	return name
@@ -163,7 +163,8 @@ func TestProgramsKeepTheStreamsOrder(t *testing.T) {
 			if e := f.get("edges"); chain && e != commands-1 {
 				t.Errorf("a chain of %d has %d edges", commands, e)
 			}
-			if e := f.get("programmatic") + f.get("overlapped"); o.Overlap != (e > 0) || chain && o.Overlap && e != commands-1 {
+			overlap := o.Overlap == cuda.OverlapAlways
+			if e := f.get("programmatic") + f.get("overlapped"); overlap != (e > 0) || chain && overlap && e != commands-1 {
 				t.Errorf("%d launches overlap", e)
 			}
 		})
@@ -201,5 +202,43 @@ func TestRunsReuseTheirEvents(t *testing.T) {
 	}
 	if n := f.get("events"); n != 0 {
 		t.Errorf("%d events are left", n)
+	}
+}
+
+// Only a stream of short launches overlaps by itself, and the same kernel serves
+// both kinds.
+func TestShortStreamsOverlap(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name    string
+		overlap cuda.Overlap
+		short   bool
+		want    bool
+	}{
+		{"long", cuda.OverlapShort, false, false},
+		{"short", cuda.OverlapShort, true, true},
+		{"never", cuda.OverlapNever, true, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			o := f.options(t)
+			o.Overlap = row.overlap
+			d := open(t, o)
+			for _, short := range []bool{!row.short, row.short} { // the other kind is compiled first
+				a, b := alloc(t, d, 40), alloc(t, d, 40)
+				before := f.get("programmatic")
+				p, err := d.Compile(&device.Stream{Commands: []device.Command{step(a, b, 1), step(b, a, 1)}, Short: short})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := f.get("programmatic") - before; short == row.short && (n > 0) != row.want {
+					t.Errorf("%d launches overlap", n)
+				}
+				if err := p.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -86,7 +86,7 @@ func gpuOptions(way string) (cuda.Options, error) {
 		case "stream":
 			o.Launch = cuda.Stream
 		case "overlap":
-			o.Overlap = true
+			o.Overlap = cuda.OverlapAlways
 		case "width":
 			o.Width, err = strconv.Atoi(value)
 		default:

@@ -109,7 +109,7 @@ func TestCanaries(t *testing.T) {
 func TestOptionsOfTheGPU(t *testing.T) {
 	t.Parallel()
 	for way, want := range map[string]cuda.Options{
-		"": {}, "overlap": {Overlap: true}, "stream,overlap": {Launch: cuda.Stream, Overlap: true}, "width=3": {Width: 3},
+		"": {}, "overlap": {Overlap: cuda.OverlapAlways}, "stream,overlap": {Launch: cuda.Stream, Overlap: cuda.OverlapAlways}, "width=3": {Width: 3},
 	} {
 		got, err := gpuOptions(way)
 		got.NVRTC, got.Cache = "", ""

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"weir/engine/device"
 	"weir/engine/device/devicetest"
 	"weir/engine/kernels"
 )
@@ -12,6 +13,10 @@ import (
 const testEps = 1e-6
 
 type shape struct{ rows, cols int }
+
+// ways are devices for which products are made in another way: by plain lanes,
+// with whole rows to a simdgroup or cut, and by matrix units.
+func ways() []device.Caps { return []device.Caps{{}, {Units: 132}, {Matrix: true}} }
 
 // Shapes of the tests: rows that are no multiple of the strip, columns of one
 // group, of less than a pass, of one and of several, for rows cut in parts and,
@@ -28,12 +33,12 @@ func TestQmvNorm(t *testing.T) {
 	t.Parallel()
 	devicetest.Each(t, func(t *testing.T, b *devicetest.Bench) {
 		for _, s := range qmvShapes(b) {
-			for _, units := range []int{0, 132} { // whole rows to a simdgroup, and cut
+			for _, caps := range ways() {
 				r := rand.New(rand.NewPCG(1, uint64(s.rows)))
 				m := newQuantised(r, s.rows, s.cols, 4)
 				h, gain := randomF32(r, s.cols), randomBF(r, s.cols, 0.5, 1.5)
 				y := devicetest.In(b, make([]float32, s.rows+4))
-				b.Run(kernels.QmvNorm(m.on(b), devicetest.In(b, h), devicetest.In(b, gain), y, testEps, units))
+				b.Run(kernels.QmvNorm(m.on(b), devicetest.In(b, h), devicetest.In(b, gain), y, testEps, caps))
 				x := normed(h, gain, testEps)
 				compareRows(t, b, m, x, nil, devicetest.Out[float32](b, y, s.rows+4))
 			}
@@ -106,8 +111,6 @@ func TestQmvDeltaOut(t *testing.T) {
 			m := newQuantised(r, s.rows, cols, 4)
 			o, z, gain := randomF32(r, cols), randomF32(r, cols), randomF32(r, s.dim)
 			base := append(randomF32(r, s.rows), 0, 0, 0, 0)
-			h := devicetest.In(b, base)
-			b.Run(kernels.QmvDeltaOut(m.on(b), devicetest.In(b, o), devicetest.In(b, z), devicetest.In(b, gain), h, s.dim, testEps, 132))
 			x := make([]float64, cols)
 			for i := range x {
 				square := 0.0
@@ -116,6 +119,8 @@ func TestQmvDeltaOut(t *testing.T) {
 				}
 				x[i] = float64(o[i]) / math.Sqrt(square/float64(s.dim)+testEps) * float64(gain[i%s.dim]) * silu64(float64(z[i]))
 			}
+			h := devicetest.In(b, base)
+			b.Run(kernels.QmvDeltaOut(m.on(b), devicetest.In(b, o), devicetest.In(b, z), devicetest.In(b, gain), h, s.dim, testEps, 132))
 			compareRows(t, b, m, x, base, devicetest.Out[float32](b, h, s.rows+4))
 		}
 	})

@@ -21,28 +21,30 @@ func TestHeadArgmax(t *testing.T) {
 			r := rand.New(rand.NewPCG(11, uint64(s.rows)))
 			m := newQuantised(r, s.rows, s.cols, 4)
 			h, gain := randomF32(r, s.cols), randomBF(r, s.cols, 0.5, 1.5)
-			logits := devicetest.In(b, make([]float32, s.rows+4))
-			best := devicetest.In(b, make([]uint32, 2*s.groups))
-			step, ring := devicetest.In(b, []uint32{7, 1022, 3, 0}), devicetest.In(b, make([]uint32, kernels.TokenRing))
-			b.Run(
-				kernels.HeadArgmax(m.on(b), devicetest.In(b, h), devicetest.In(b, gain), logits, best, testEps, s.groups),
-				kernels.ArgmaxFinal(best, step, ring, s.groups),
-			)
-			got := devicetest.Out[float32](b, logits, s.rows+4)
-			compareRows(t, b, m, normed(h, gain, testEps), nil, got)
-			want := 0
-			for i, v := range got[:s.rows] {
-				if v > got[want] {
-					want = i
+			for _, caps := range ways()[1:] {
+				logits := devicetest.In(b, make([]float32, s.rows+4))
+				best := devicetest.In(b, make([]uint32, 2*s.groups))
+				step, ring := devicetest.In(b, []uint32{7, 1022, 3, 0}), devicetest.In(b, make([]uint32, kernels.TokenRing))
+				b.Run(
+					kernels.HeadArgmax(m.on(b), devicetest.In(b, h), devicetest.In(b, gain), logits, best, testEps, s.groups, caps),
+					kernels.ArgmaxFinal(best, step, ring, s.groups),
+				)
+				got := devicetest.Out[float32](b, logits, s.rows+4)
+				compareRows(t, b, m, normed(h, gain, testEps), nil, got)
+				want := 0
+				for i, v := range got[:s.rows] {
+					if v > got[want] {
+						want = i
+					}
 				}
-			}
-			now := devicetest.Out[uint32](b, step, 4)
-			if now[0] != uint32(want) || now[1] != 1025 || now[2] != 1 {
-				t.Fatalf("step %v, want token %d at 1025", now, want)
-			}
-			for i, v := range devicetest.Out[uint32](b, ring, kernels.TokenRing) {
-				if (i == 0) != (v == uint32(want) && v != 0) && want != 0 { // 1024 is slot 0
-					t.Fatalf("ring[%d] = %d, token %d", i, v, want)
+				now := devicetest.Out[uint32](b, step, 4)
+				if now[0] != uint32(want) || now[1] != 1025 || now[2] != 1 {
+					t.Fatalf("step %v, want token %d at 1025", now, want)
+				}
+				for i, v := range devicetest.Out[uint32](b, ring, kernels.TokenRing) {
+					if (i == 0) != (v == uint32(want) && v != 0) && want != 0 { // 1024 is slot 0
+						t.Fatalf("ring[%d] = %d, token %d", i, v, want)
+					}
 				}
 			}
 		}
@@ -63,22 +65,24 @@ func TestHeadTies(t *testing.T) {
 			m.scales[i], m.biases[i] = m.scales[from], m.biases[from]
 		}
 		h, gain := randomF32(r, cols), randomBF(r, cols, 0.5, 1.5)
-		for groups := 1; groups < 9; groups++ {
-			logits, best := devicetest.In(b, make([]float32, rows)), devicetest.In(b, make([]uint32, 2*groups))
-			step, ring := devicetest.In(b, []uint32{0, 0, 1, 0}), devicetest.In(b, make([]uint32, kernels.TokenRing))
-			b.Run(
-				kernels.HeadArgmax(m.on(b), devicetest.In(b, h), devicetest.In(b, gain), logits, best, testEps, groups),
-				kernels.ArgmaxFinal(best, step, ring, groups),
-			)
-			got := devicetest.Out[float32](b, logits, rows)
-			want := uint32(0)
-			for i := range uint32(3) {
-				if got[i] > got[want] {
-					want = i
+		for _, caps := range ways()[1:] {
+			for groups := 1; groups < 9; groups++ {
+				logits, best := devicetest.In(b, make([]float32, rows)), devicetest.In(b, make([]uint32, 2*groups))
+				step, ring := devicetest.In(b, []uint32{0, 0, 1, 0}), devicetest.In(b, make([]uint32, kernels.TokenRing))
+				b.Run(
+					kernels.HeadArgmax(m.on(b), devicetest.In(b, h), devicetest.In(b, gain), logits, best, testEps, groups, caps),
+					kernels.ArgmaxFinal(best, step, ring, groups),
+				)
+				got := devicetest.Out[float32](b, logits, rows)
+				want := uint32(0)
+				for i := range uint32(3) {
+					if got[i] > got[want] {
+						want = i
+					}
 				}
-			}
-			if token := devicetest.Out[uint32](b, step, 4)[0]; token != want {
-				t.Fatalf("%d groups: token %d, want %d", groups, token, want)
+				if token := devicetest.Out[uint32](b, step, 4)[0]; token != want {
+					t.Fatalf("%d groups: token %d, want %d", groups, token, want)
+				}
 			}
 		}
 	})

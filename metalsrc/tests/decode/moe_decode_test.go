@@ -121,32 +121,34 @@ func TestMoeGateUp(t *testing.T) {
 				if name != "random" && (s.hidden > 192 || s.width > 64 || s.experts == 256 && name != "tied") { // choices do not depend on it
 					continue
 				}
-				act := devicetest.In(b, make([]float32, s.top*s.width+1))
-				pick, weight := devicetest.In(b, make([]uint32, s.top+1)), devicetest.In(b, make([]float32, s.top+1))
-				b.Run(kernels.MoeGateUp(mg, mu, s.experts, s.top, devicetest.In(b, h), devicetest.In(b, gain), devicetest.In(b, logits), act, pick, weight, testEps))
-				ids, weights := choose(logits, min(s.top, s.experts))
-				gotIDs, gotAct := devicetest.Out[uint32](b, pick, s.top), devicetest.Out[float32](b, act, s.top*s.width+1)
-				for k, e := range ids {
-					if e < 0 { // the odd one out has no place in a comparison
-						continue
+				for _, caps := range ways()[1:] {
+					act := devicetest.In(b, make([]float32, s.top*s.width+1))
+					pick, weight := devicetest.In(b, make([]uint32, s.top+1)), devicetest.In(b, make([]float32, s.top+1))
+					b.Run(kernels.MoeGateUp(mg, mu, s.experts, s.top, devicetest.In(b, h), devicetest.In(b, gain), devicetest.In(b, logits), act, pick, weight, testEps, caps))
+					ids, weights := choose(logits, min(s.top, s.experts))
+					gotIDs, gotAct := devicetest.Out[uint32](b, pick, s.top), devicetest.Out[float32](b, act, s.top*s.width+1)
+					for k, e := range ids {
+						if e < 0 { // the odd one out has no place in a comparison
+							continue
+						}
+						if int(gotIDs[k]) != e {
+							t.Fatalf("%v %s: picked %v, want %v", s, name, gotIDs, ids)
+						}
+						both := &quantised{rows: 2 * s.width, cols: s.hidden, bits: 4}
+						for _, m := range []*quantised{gate, up} {
+							lo := e * s.width * s.hidden
+							both.codes = append(both.codes, m.codes[lo/8:][:s.width*s.hidden/8]...)
+							both.scales = append(both.scales, m.scales[lo/64:][:s.width*s.hidden/64]...)
+							both.biases = append(both.biases, m.biases[lo/64:][:s.width*s.hidden/64]...)
+						}
+						if name == "random" || k == 0 {
+							compareAct(t, both, x, s.width, gotAct[k*s.width:][:s.width])
+						}
 					}
-					if int(gotIDs[k]) != e {
-						t.Fatalf("%v %s: picked %v, want %v", s, name, gotIDs, ids)
+					near(t, fmt.Sprint(name, " weight"), devicetest.Out[float32](b, weight, s.top), weights, weights, 3e-6)
+					if gotAct[s.top*s.width] != 0 {
+						t.Fatal("written past the end of act")
 					}
-					both := &quantised{rows: 2 * s.width, cols: s.hidden, bits: 4}
-					for _, m := range []*quantised{gate, up} {
-						lo := e * s.width * s.hidden
-						both.codes = append(both.codes, m.codes[lo/8:][:s.width*s.hidden/8]...)
-						both.scales = append(both.scales, m.scales[lo/64:][:s.width*s.hidden/64]...)
-						both.biases = append(both.biases, m.biases[lo/64:][:s.width*s.hidden/64]...)
-					}
-					if name == "random" || k == 0 {
-						compareAct(t, both, x, s.width, gotAct[k*s.width:][:s.width])
-					}
-				}
-				near(t, fmt.Sprint(name, " weight"), devicetest.Out[float32](b, weight, s.top), weights, weights, 3e-6)
-				if gotAct[s.top*s.width] != 0 {
-					t.Fatal("written past the end of act")
 				}
 			}
 		}
@@ -168,11 +170,6 @@ func TestMoeDownAdd(t *testing.T) {
 				pick[i] = uint32(e % s.experts)
 			}
 			base := append(randomF32(r, s.hidden), 0, 0)
-			h := devicetest.In(b, base)
-			md := down.on(b)
-			md.Rows = s.hidden
-			b.Run(kernels.MoeDownAdd(md, shared.on(b), s.top, devicetest.In(b, act), devicetest.In(b, sact), devicetest.In(b, gate),
-				devicetest.In(b, pick), devicetest.In(b, weight), h))
 			want, size := make([]float64, s.hidden), make([]float64, s.hidden)
 			for i := range want {
 				y, ys := shared.times(i, wide(sact))
@@ -184,6 +181,11 @@ func TestMoeDownAdd(t *testing.T) {
 					size[i] += math.Abs(float64(weight[k])) * ys
 				}
 			}
+			md := down.on(b)
+			md.Rows = s.hidden
+			h := devicetest.In(b, base)
+			b.Run(kernels.MoeDownAdd(md, shared.on(b), s.top, devicetest.In(b, act), devicetest.In(b, sact), devicetest.In(b, gate),
+				devicetest.In(b, pick), devicetest.In(b, weight), h))
 			got := devicetest.Out[float32](b, h, s.hidden+2)
 			near(t, "h", got, want, size, 2e-6)
 			if got[s.hidden] != 0 {

@@ -106,7 +106,7 @@ func (m *maker) gain(n int) device.Arg {
 func weightBytes(m kernels.Matrix) int { return m.Rows * m.Cols * (m.Bits*2 + 1) / 16 }
 
 func newTokenStream(m *maker, d modelDims, pos, splits int) *tokenStream {
-	units := m.b.Device.Caps().Units
+	caps := m.b.Device.Caps()
 	H, a, dl := d.hidden, d.attention, d.delta
 	s := &tokenStream{step: devicetest.In(m.b, []uint32{5, uint32(pos), 1, 0}), ring: devicetest.In(m.b, make([]uint32, kernels.TokenRing))}
 	high, low := kernels.RopeTables(a.Rotary/2, 1e7)
@@ -126,32 +126,32 @@ func newTokenStream(m *maker, d modelDims, pos, splits int) *tokenStream {
 			in, out := m.matrix(deltaIn, H, 4), m.matrix(H, values, 4)
 			ring, state := m.memory(16*dl.Channels()), m.memory(4*dl.ValueHeads*dl.KeyDim*dl.ValueDim)
 			s.state = append(s.state, ring, state)
-			s.launch(weightBytes(in), kernels.QmvNorm(in, h, norm, proj, testEps, units))
+			s.launch(weightBytes(in), kernels.QmvNorm(in, h, norm, proj, testEps, caps))
 			s.launch(8*dl.ValueHeads*dl.KeyDim*dl.ValueDim, dl.DeltaStep(proj, m.floats(4*dl.Channels()), m.floats(dl.ValueHeads), m.floats(dl.ValueHeads), s.step,
 				ring, state, x, dl.Channels()+values, dl.Channels()+values+dl.ValueHeads, 1e-6))
 			z := device.Part(proj.Buf, int64(4*dl.Channels()), int64(4*values))
-			s.launch(weightBytes(out), kernels.QmvDeltaOut(out, x, z, m.floats(dl.ValueDim), h, dl.ValueDim, testEps, units))
+			s.launch(weightBytes(out), kernels.QmvDeltaOut(out, x, z, m.floats(dl.ValueDim), h, dl.ValueDim, testEps, caps.Units))
 		} else {
 			in, out := m.matrix(2*queries+2*kv, H, 4), m.matrix(H, queries, 4)
 			keys, vals := m.memory(2*d.positions*kv), m.memory(2*d.positions*kv)
 			s.state = append(s.state, keys, vals)
-			s.launch(weightBytes(in), kernels.QmvNorm(in, h, norm, proj, testEps, units))
+			s.launch(weightBytes(in), kernels.QmvNorm(in, h, norm, proj, testEps, caps))
 			s.launch(4*(pos+1)*kv, a.AttendSplit(proj, m.gain(a.HeadDim), m.gain(a.HeadDim), rope, s.step, keys, vals, parts, stats, splits))
 			s.launch(4*splits*queries, a.AttendCombine(parts, stats, proj, x, splits))
-			s.launch(weightBytes(out), kernels.QmvAdd(out, x, h, units))
+			s.launch(weightBytes(out), kernels.QmvAdd(out, x, h, caps.Units))
 		}
 		norm = m.gain(H)
 		router, sgate, shared := m.matrix(d.experts, H, 8), m.matrix(1, H, 8), m.matrix(2*d.shared, H, 4)
 		up, gt := m.experts(d.experts, d.width, H), m.experts(d.experts, d.width, H)
 		down, sdown := m.experts(d.experts, H, d.width), m.matrix(H, d.shared, 4)
 		s.launch(weightBytes(router)+weightBytes(shared), kernels.MoeIn(router, sgate, shared, h, norm, logits, gate, sact, testEps))
-		s.launch(2*d.top*weightBytes(up), kernels.MoeGateUp(gt, up, d.experts, d.top, h, norm, logits, act, pick, weight, testEps))
+		s.launch(2*d.top*weightBytes(up), kernels.MoeGateUp(gt, up, d.experts, d.top, h, norm, logits, act, pick, weight, testEps, caps))
 		s.launch(d.top*weightBytes(down)+weightBytes(sdown), kernels.MoeDownAdd(down, sdown, d.top, act, sact, gate, pick, weight, h))
 	}
 	head := m.matrix(d.vocab, H, 4)
-	groups := kernels.HeadGroups(head, units)
+	groups := kernels.HeadGroups(head, caps.Units)
 	best := m.memory(kernels.BestBytes * groups)
-	s.launch(weightBytes(head), kernels.HeadArgmax(head, h, m.gain(H), m.memory(4*d.vocab), best, testEps, groups))
+	s.launch(weightBytes(head), kernels.HeadArgmax(head, h, m.gain(H), m.memory(4*d.vocab), best, testEps, groups, caps))
 	s.launch(0, kernels.ArgmaxFinal(best, s.step, s.ring, groups))
 	return s
 }

@@ -82,7 +82,7 @@ func TestLargestProduct(t *testing.T) {
 		if !b.Fast() {
 			s = shape{m: 130, n: 5, k: 64, xs: 64, ys: 5}
 		}
-		testProducts(t, b, tileProducts(kernels.DenseTile(b.Device.Caps(), 4096)), []shape{s})
+		testProducts(t, b, tileProducts(kernels.DenseTile(b.Device.Caps(), kernels.Matrix{Rows: 4096}, 4096)), []shape{s})
 	})
 }
 

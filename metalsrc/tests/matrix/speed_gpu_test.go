@@ -60,8 +60,12 @@ func timed(b *testing.B, d device.Device, flops, bytes float64, before []device.
 func filled(b *devicetest.Bench, n int) device.Arg {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	v := make([]uint16, n/2)
-	for i := range v {
+	const drawn = 1 << 18 // then again from the beginning
+	for i := range v[:min(drawn, len(v))] {
 		v[i] = uint16(r.Uint32())&0x80ff | 0x3d00
+	}
+	for i := drawn; i < len(v); i += drawn {
+		copy(v[i:], v[:drawn])
 	}
 	return devicetest.In(b, v)
 }
@@ -77,11 +81,13 @@ func BenchmarkDense(b *testing.B) {
 	d := bench(b)
 	for _, s := range []struct{ n, k int }{{12352, 2048}, {9216, 2048}, {2048, 4096}} {
 		w := filledMatrix(d, 1, s.n, s.k, 4)
-		for _, m := range []int{16, 64, 256, 1024, 4096} {
+		for _, m := range []int{16, 32, 64, 128, 256, 512, 1024, 4096} {
 			x, y := view(filled(d, 2*m*s.k), s.k), view(filled(d, 2*m*s.n), s.n)
 			all := []products{skinnyProducts()}
 			for _, t := range kernels.Tiles(d.Device.Caps()) {
-				all = append(all, tileProducts(t))
+				if t.Matrix() {
+					all = append(all, tileProducts(t))
+				}
 			}
 			for _, p := range all {
 				if p.rounded || m <= kernels.SkinnyRows {
@@ -99,11 +105,14 @@ func BenchmarkExperts(b *testing.B) {
 	d := bench(b)
 	gate, up := filledMatrix(d, experts, width, hidden, 4), filledMatrix(d, experts, width, hidden, 4)
 	down := filledMatrix(d, experts, hidden, width, 4)
-	for _, m := range []int{16, 64, 256, 1024, 4096} {
+	for _, m := range []int{16, 32, 64, 128, 256, 512, 1024, 2048, 4096} {
 		r := rand.New(rand.NewPCG(9, uint64(m)))
 		logits := f32Rows(r, m, experts, experts)
 		h := devicetest.In(d, f32Rows(r, m, hidden, hidden))
 		for _, t := range kernels.Tiles(d.Device.Caps()) {
+			if !t.Matrix() {
+				continue
+			}
 			e := kernels.Experts{Tile: t, M: m, K: k, Experts: experts}
 			c := e.Choices()
 			pick, weight := filled(d, 4*c), filled(d, 4*c)
