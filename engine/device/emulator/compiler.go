@@ -113,6 +113,15 @@ func (c compiler) build(u metalsrc.Unit, o Options) (*library, error) {
 		if err := c.compile(dir, append(kernelFlags, "-I", filepath.Join(dir, "inc"), "-I", dir, "-c", src, "-o", obj)...); err != nil {
 			return err
 		}
+		if o.Check {
+			// Older clangs copy by the C library's functions where newer ones call
+			// a hook: without this the checker would not see those copies.
+			hooked := filepath.Join(dir, "hooked.o")
+			if err := c.compile(dir, "-r", "-nostdlib", "-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset", "-o", hooked, obj); err != nil {
+				return err
+			}
+			obj = hooked
+		}
 		return c.compile(dir, "-shared", "-o", out, obj, rt, "-lm")
 	})
 	if err != nil {
