@@ -16,8 +16,7 @@ func (s *step) attend(w *cpu.Worker, l *attentionWeights, layer int) {
 	w.Sync()
 	s.place(w, l, layer)
 	w.Sync()
-	lo, hi := w.Share(s.n*d.heads, 1)
-	s.attendHeads(w, layer, lo, hi)
+	s.attendHeads(w, layer)
 	w.Sync()
 	s.fill(w, s.attendIn, s.mixed, d.queries())
 	s.project(w, &l.out, s.attendIn)
@@ -27,8 +26,7 @@ func (s *step) attend(w *cpu.Worker, l *attentionWeights, layer int) {
 func (s *step) place(w *cpu.Worker, l *attentionWeights, layer int) {
 	d := s.dims
 	D := d.headDim
-	lo, hi := w.Share(s.n, 1)
-	for t := lo; t < hi; t++ {
+	for t := range w.Each(s.n) {
 		for h := range d.heads {
 			q := s.q[(t*d.heads+h)*2*D:][:D]
 			s.rms(q, q, l.qNorm)
@@ -45,58 +43,81 @@ func (s *step) place(w *cpu.Worker, l *attentionWeights, layer int) {
 	}
 }
 
-// attendHeads is query heads lo to hi, counted over the tokens of the step,
-// each over all positions up to its own. A page of keys and values meets all
-// of them before the next page is read.
-func (s *step) attendHeads(w *cpu.Worker, layer, lo, hi int) {
-	D := s.dims.headDim
-	for i := lo; i < hi; i++ {
-		s.softmax[i].Begin(s.mixed[i*D : (i+1)*D])
+// attendBlock is how many tokens meet a page before the next page is read.
+const attendBlock = 8
+
+// attendHeads is softmax attention of the step's tokens, each over all positions
+// up to its own. The work is cut into some query heads of one key head, for a
+// block of tokens.
+func (s *step) attendHeads(w *cpu.Worker, layer int) {
+	d := s.dims
+	each := d.heads / d.kvHeads
+	run := each
+	for run > 4 && s.n*d.heads/run < 2*w.N { // one token would leave cores idle
+		run = (run + 1) / 2
 	}
-	for first := 0; first < s.state.length+s.n; first += pageTokens {
-		for kv := range s.dims.kvHeads {
-			s.attendPage(w, layer, first, kv, lo, hi)
+	runs, blocks := (each+run-1)/run, (s.n+attendBlock-1)/attendBlock
+	for i := range w.Each(blocks * d.kvHeads * runs) {
+		block, kv, h := i/runs/d.kvHeads, i/runs%d.kvHeads, i%runs*run
+		t := block * attendBlock
+		s.attendSome(w, layer, t, min(t+attendBlock, s.n), kv, kv*each+h, min(run, each-h))
+	}
+}
+
+// attendSome is n heads from h, which read key head kv, for tokens t0 to t1.
+func (s *step) attendSome(w *cpu.Worker, layer, t0, t1, kv, h, n int) {
+	d := s.dims
+	D := d.headDim
+	for t := t0; t < t1; t++ {
+		for i := t*d.heads + h; i < t*d.heads+h+n; i++ {
+			s.softmax[i].Begin(s.mixed[i*D : (i+1)*D])
 		}
 	}
-	for i := lo; i < hi; i++ {
-		out := s.mixed[i*D : (i+1)*D]
-		s.softmax[i].End(out)
-		s.gate(out, s.q[(2*i+1)*D:][:D])
+	for first := 0; first < s.state.length+t1; first += pageTokens {
+		for t := t0; t < t1; t++ {
+			if rows := min(pageTokens, s.state.length+t+1-first); rows > 0 {
+				s.attendPage(w, layer, first, kv, t*d.heads+h, n, rows)
+			}
+		}
+	}
+	for t := t0; t < t1; t++ {
+		for i := t*d.heads + h; i < t*d.heads+h+n; i++ {
+			out := s.mixed[i*D : (i+1)*D]
+			s.softmax[i].End(out)
+			s.gate(out, s.q[(2*i+1)*D:][:D])
+		}
+	}
+}
+
+// attendPage adds the first rows of the page that begins at position first, for
+// n heads from head i, counted over the tokens of the step.
+func (s *step) attendPage(w *cpu.Worker, layer, first, kv, i, n, rows int) {
+	D := s.dims.headDim
+	scale := float32(1 / math.Sqrt(float64(D)))
+	p, local := s.state.pages[first/pageTokens], &s.local[w.ID]
+	key, value := s.state.place(layer, kv)
+	if s.dims.half {
+		cpu.AddHalf(s.k, s.softmax[i:i+n], s.mixed[i*D:(i+n)*D], s.q[2*i*D:], 2*D,
+			p.half[key:key+rows*D], p.half[value:value+rows*D], local.scores, local.row, rows, D, scale)
+		return
+	}
+	for ; n > 0; i, n = i+1, n-1 {
+		s.softmax[i].Add(s.k, s.mixed[i*D:(i+1)*D], s.q[2*i*D:][:D],
+			p.full[key:key+rows*D], p.full[value:value+rows*D], local.scores, rows, scale)
 	}
 }
 
 // gate lets through of out what the gates say.
 func (s *step) gate(out, gates []float32) {
+	if !s.rounds {
+		s.k.SigmoidMul(out, gates)
+		return
+	}
 	s.round(out)
 	for j, g := range gates {
-		open := cpu.Sigmoid(g)
-		if s.rounds {
-			open = rounded(open)
-		}
-		out[j] *= open
+		out[j] *= rounded(cpu.Sigmoid(g))
 	}
 	s.round(out)
-}
-
-// attendPage adds the page that begins at position first, for those of the
-// heads lo to hi that read key head kv.
-func (s *step) attendPage(w *cpu.Worker, layer, first, kv, lo, hi int) {
-	d := s.dims
-	D, each := d.headDim, d.heads/d.kvHeads
-	scale := float32(1 / math.Sqrt(float64(D)))
-	var keys, values []float32
-	for i := lo; i < hi; i++ {
-		t, h := i/d.heads, i%d.heads
-		n := min(pageTokens, s.state.length+t+1-first)
-		if h/each != kv || n <= 0 {
-			continue
-		}
-		if keys == nil {
-			all := min(pageTokens, s.state.length+s.n-first)
-			keys, values = s.state.load(s.k, layer, first, kv, all, s.local[w.ID].page)
-		}
-		s.softmax[i].Add(s.k, s.mixed[i*D:(i+1)*D], s.q[2*i*D:][:D], keys[:n*D], values[:n*D], s.local[w.ID].scores, n, scale)
-	}
 }
 
 // turn computes the angles of the step's positions, one pair of sine and

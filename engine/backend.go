@@ -13,6 +13,9 @@ type backend interface {
 	about() about
 	// readRate is how fast it reads n bytes that no cache holds, in GB/s.
 	readRate(n int) (float64, error)
+	// matrixRate is how fast its matrix units multiply with nothing to wait for,
+	// in GFLOP/s; zero where there are none, or it cannot tell.
+	matrixRate() (float64, error)
 	// health is why it cannot compute now, or nil.
 	health() error
 	close() error

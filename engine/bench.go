@@ -30,7 +30,8 @@ type BenchRow struct {
 	FirstToken     time.Duration
 	PrefillGFLOPS  float64
 	DecodeGBs      float64 // weights and state moved
-	ReadGBs        float64 // what reading alone reaches, all threads, same moment
+	ReadGBs        float64 // what reading alone reaches, all threads, same moment; a GPU copies, and both ways count
+	MatrixGFLOPS   float64 // what the matrix units reach alone; zero without them
 	Digest         uint64  // FNV-1a of the decoded tokens: the same in every round
 	Threads        int
 	Kernels        string
@@ -81,6 +82,7 @@ func (e *Engine) benchRow(ctx context.Context, n int, o BenchOptions) (BenchRow,
 		MatrixBytes: e.weights.tokenBytes(e.dims.topK),
 	}
 	var prefill, decode []time.Duration
+	var err error
 	for round := range o.Rounds + 1 {
 		steps := o.Steps
 		if round == 0 {
@@ -101,6 +103,9 @@ func (e *Engine) benchRow(ctx context.Context, n int, o BenchOptions) (BenchRow,
 		}
 		row.Digest = digest
 		prefill, decode = append(prefill, p), append(decode, d)
+	}
+	if row.MatrixGFLOPS, err = e.matrixRate(ctx); err != nil {
+		return row, err
 	}
 	after, err := e.readRate(ctx, o.ReadBytes)
 	if err != nil {
@@ -170,6 +175,14 @@ func (e *Engine) readRate(ctx context.Context, n int) (float64, error) {
 	}
 	defer func() { e.turn <- struct{}{} }()
 	return e.backend.readRate(n)
+}
+
+func (e *Engine) matrixRate(ctx context.Context) (float64, error) {
+	if err := e.acquire(ctx); err != nil {
+		return 0, err
+	}
+	defer func() { e.turn <- struct{}{} }()
+	return e.backend.matrixRate()
 }
 
 // tokenBytes is what a token reads of the matrices.

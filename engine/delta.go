@@ -16,8 +16,7 @@ func (s *step) deltaRule(w *cpu.Worker, l *deltaWeights, layer int) {
 	s.apply(w, s.b, &l.b, s.in)     // [T, valueHeads]
 	s.apply(w, s.a, &l.a, s.in)
 	w.Sync()
-	lo, hi := w.Share(d.keyHeads, 1)
-	for head := lo; head < hi; head++ {
+	for head := range w.Each(d.keyHeads) {
 		s.deltaHead(w, l, s.state.delta[layer], head)
 	}
 	w.Sync()
@@ -27,8 +26,7 @@ func (s *step) deltaRule(w *cpu.Worker, l *deltaWeights, layer int) {
 
 // fill makes rows of x, each n wide, the vectors of in.
 func (s *step) fill(w *cpu.Worker, in *cpu.Input, x []float32, n int) {
-	lo, hi := w.Share(s.n, 1)
-	for t := lo; t < hi; t++ {
+	for t := range w.Each(s.n) {
 		s.k.Set(in, t, x[t*n:(t+1)*n])
 	}
 	w.Sync()

@@ -4,9 +4,9 @@ import (
 	"weir/engine/cpu"
 )
 
-// forward is the pass. Every worker of the pool runs it, each computing its
-// share of every line; where a line needs what others computed, they meet in
-// w.Sync. T is the number of tokens of the step, H the hidden width.
+// forward is the pass. Every worker of the pool runs it, each computing parts
+// of every line, the next as soon as one is done; where a line needs what
+// others computed, they meet in w.Sync. T is the number of tokens of the step, H the hidden width.
 //
 // The residual stream s.h [T, H] is what the layers add to.
 func (s *step) forward(w *cpu.Worker) {
@@ -29,8 +29,7 @@ func (s *step) forward(w *cpu.Worker) {
 }
 
 func (s *step) lookUp(w *cpu.Worker) {
-	lo, hi := w.Share(s.n, 1)
-	for t := lo; t < hi; t++ {
+	for t := range w.Each(s.n) {
 		s.weights.embed.Row(int(s.tokens[t]), s.row(t))
 		s.round(s.row(t))
 	}
@@ -58,8 +57,7 @@ func (s *step) normInto(w *cpu.Worker, gain []float32) {
 		}
 	}
 	x := s.local[w.ID].hidden
-	lo, hi := w.Share(s.n, 1)
-	for t := lo; t < hi; t++ {
+	for t := range w.Each(s.n) {
 		s.rms(x, s.row(t), gain)
 		s.k.Set(s.in, t, x)
 		s.k.Set(s.routeIn, t, x)
@@ -86,20 +84,22 @@ func (s *step) readOut(w *cpu.Worker) {
 		return
 	}
 	s.normInto(w, s.weights.norm)
-	lo, hi := w.Share(d.vocab, rowUnit)
-	s.k.Mul(s.logits[lo:], d.vocab, &s.weights.head, lo, hi, s.in, s.n-s.want, s.n)
-	for i := range s.want {
-		s.round(s.logits[i*d.vocab+lo : i*d.vocab+hi])
+	for lo, hi := range w.Parts(d.vocab, s.part(w, d.vocab)) {
+		s.k.Mul(s.local[w.ID].panel, s.logits[lo:], d.vocab, &s.weights.head, lo, hi, s.in, s.n-s.want, s.n)
+		for i := range s.want {
+			s.round(s.logits[i*d.vocab+lo : i*d.vocab+hi])
+		}
 	}
 	w.Sync()
 }
 
 // project adds m times the input's vectors to the residual stream.
 func (s *step) project(w *cpu.Worker, m *cpu.Matrix, in *cpu.Input) {
-	lo, hi := w.Share(m.Rows, rowUnit)
-	s.addProduct(w, s.h, m, lo, hi, in, 0, s.n, nil, nil)
-	for t := range s.n {
-		s.round(s.row(t)[lo:hi])
+	for lo, hi := range w.Parts(m.Rows, s.part(w, m.Rows)) {
+		s.addProduct(w, s.h, m, lo, hi, in, 0, s.n, nil, nil)
+		for t := range s.n {
+			s.round(s.row(t)[lo:hi])
+		}
 	}
 	w.Sync()
 }
@@ -108,13 +108,10 @@ func (s *step) project(w *cpu.Worker, m *cpu.Matrix, in *cpu.Input) {
 // into, which is the residual stream or as large. Without tokens, vector i is
 // token i; without weights they are one.
 func (s *step) addProduct(w *cpu.Worker, into []float32, m *cpu.Matrix, lo, hi int, in *cpu.Input, t0, t1 int, token []int32, weight []float32) {
-	if lo >= hi {
-		return
-	}
 	y, n := s.local[w.ID].product, hi-lo
 	for t := t0; t < t1; t += tokenUnit {
 		end := min(t+tokenUnit, t1)
-		s.k.Mul(y, n, m, lo, hi, in, t, end)
+		s.k.Mul(s.local[w.ID].panel, y, n, m, lo, hi, in, t, end)
 		for i := t; i < end; i++ {
 			at, by := i-t0, float32(1)
 			if weight != nil {
@@ -138,9 +135,8 @@ func (s *step) addProduct(w *cpu.Worker, into []float32, m *cpu.Matrix, lo, hi i
 
 // apply is m times all vectors of in, to y [T, m.Rows].
 func (s *step) apply(w *cpu.Worker, y []float32, m *cpu.Matrix, in *cpu.Input) {
-	lo, hi := w.Share(m.Rows, rowUnit)
-	if lo < hi {
-		s.k.Mul(y[lo:], m.Rows, m, lo, hi, in, 0, s.n)
+	for lo, hi := range w.Parts(m.Rows, s.part(w, m.Rows)) {
+		s.k.Mul(s.local[w.ID].panel, y[lo:], m.Rows, m, lo, hi, in, 0, s.n)
 		for t := range s.n {
 			s.round(y[t*m.Rows+lo : t*m.Rows+hi])
 		}

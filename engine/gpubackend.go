@@ -206,6 +206,15 @@ func (b *gpuBackend) about() about {
 	return about{Threads: 1, Kernels: strings.TrimSpace(b.caps.Name + " " + b.caps.Family)}
 }
 
+func (b *gpuBackend) matrixRate() (float64, error) {
+	m, err := b.now()
+	if err != nil {
+		return 0, err
+	}
+	rate, err := m.MatrixRate()
+	return rate, b.watch(m, err)
+}
+
 func (b *gpuBackend) readRate(int) (float64, error) {
 	m, err := b.now()
 	if err != nil {

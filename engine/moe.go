@@ -9,10 +9,11 @@ func (s *step) mixExperts(w *cpu.Worker, l *moeWeights) {
 	d := s.dims
 	s.apply(w, s.route, &l.router, s.routeIn)     // [T, experts]
 	s.apply(w, s.share, &l.sharedGate, s.routeIn) // [T, 1]
-	s.swiGLU(w, s.sharedAct, d.sharedWide, &l.sGate, &l.sUp, s.in, 0, s.n)
+	for lo, hi := range w.Parts(d.sharedWide, s.part(w, d.sharedWide)) {
+		s.swiGLU(w, s.sharedAct, d.sharedWide, &l.sGate, &l.sUp, lo, hi, s.in, 0, s.n)
+	}
 	w.Sync()
-	lo, hi := w.Share(s.n, 1)
-	for t := lo; t < hi; t++ {
+	for t := range w.Each(s.n) {
 		s.choose(t)
 	}
 	w.Sync()
@@ -21,28 +22,38 @@ func (s *step) mixExperts(w *cpu.Worker, l *moeWeights) {
 	}
 	w.Sync()
 	in := s.gather(w)
-	for e := range d.experts {
-		if lo, hi := s.first[e], s.first[e+1]; lo < hi {
-			from, to := lo, hi
-			if in == s.in {
-				from, to = 0, 1
-			}
-			s.swiGLU(w, s.act[lo*d.width:], d.width, &l.gate[e], &l.up[e], in, from, to)
+	part := s.part(w, len(s.busy)*d.width)
+	parts := (d.width + part - 1) / part
+	for i := range w.Each(len(s.busy) * parts) {
+		e, lo := s.busy[i/parts], i%parts*part
+		from, to := s.first[e], s.first[e+1]
+		out := s.act[from*d.width:]
+		if in == s.in {
+			from, to = 0, 1
 		}
+		s.swiGLU(w, out, d.width, &l.gate[e], &l.up[e], lo, min(lo+part, d.width), in, from, to)
 	}
 	w.Sync()
 	s.fill(w, s.sharedIn, s.sharedAct, d.sharedWide)
-	lo, hi = w.Share(s.n*d.topK, 1)
-	for i := lo; i < hi; i++ {
-		s.k.Set(s.actIn, i, s.act[i*d.width:(i+1)*d.width])
+	for lo, hi := range w.Parts(s.n*d.topK, vectorPart) {
+		for i := lo; i < hi; i++ {
+			s.k.Set(s.actIn, i, s.act[i*d.width:(i+1)*d.width])
+		}
 	}
 	w.Sync()
-	lo, hi = w.Share(d.hidden, rowUnit)
+	for lo, hi := range w.Parts(d.hidden, s.part(w, d.hidden)) {
+		s.addExperts(w, l, lo, hi)
+	}
+	w.Sync()
+}
+
+// addExperts adds rows lo to hi of what the experts and the shared one say.
+func (s *step) addExperts(w *cpu.Worker, l *moeWeights, lo, hi int) {
 	chosen, shared := s.h, s.h
 	if s.rounds {
 		chosen, shared = s.mix, s.side
 	}
-	for e := range d.experts {
+	for _, e := range s.busy {
 		a, b := s.first[e], s.first[e+1]
 		s.addProduct(w, chosen, &l.down[e], lo, hi, s.actIn, a, b, s.owner[a:b], s.weight[a:b])
 	}
@@ -50,22 +61,17 @@ func (s *step) mixExperts(w *cpu.Worker, l *moeWeights) {
 	if s.rounds {
 		s.combine(lo, hi)
 	}
-	w.Sync()
 }
 
 // swiGLU is silu(gate*x) * (up*x) for vectors t0 to t1, to out [t1-t0, width],
-// this worker's share of the rows.
-func (s *step) swiGLU(w *cpu.Worker, out []float32, width int, gate, up *cpu.Matrix, in *cpu.Input, t0, t1 int) {
-	lo, hi := w.Share(width, rowUnit)
-	if lo >= hi {
-		return
-	}
+// rows lo to hi.
+func (s *step) swiGLU(w *cpu.Worker, out []float32, width int, gate, up *cpu.Matrix, lo, hi int, in *cpu.Input, t0, t1 int) {
 	y, n := s.local[w.ID].product, hi-lo
 	for t := t0; t < t1; t += tokenUnit {
 		end := min(t+tokenUnit, t1)
-		s.k.Mul(y, n, gate, lo, hi, in, t, end)
+		s.k.Mul(s.local[w.ID].panel, y, n, gate, lo, hi, in, t, end)
 		u := y[(end-t)*n:]
-		s.k.Mul(u, n, up, lo, hi, in, t, end)
+		s.k.Mul(s.local[w.ID].panel, u, n, up, lo, hi, in, t, end)
 		for i := range end - t {
 			a, b := y[i*n:(i+1)*n], u[i*n:(i+1)*n]
 			s.round(a)
@@ -114,13 +120,18 @@ func (s *step) choose(t int) {
 }
 
 // bundle sorts the choices by expert: those of expert e are entries first[e]
-// to first[e+1] of owner and weight, in the order of the tokens.
+// to first[e+1] of owner and weight, in the order of the tokens. Busy experts
+// have some.
 func (s *step) bundle() {
 	clear(s.first)
 	for _, e := range s.pick[:s.n*s.dims.topK] {
 		s.first[e+1]++
 	}
+	s.busy = s.busy[:0]
 	for e := range s.dims.experts {
+		if s.first[e+1] > 0 {
+			s.busy = append(s.busy, e)
+		}
 		s.first[e+1] += s.first[e]
 	}
 	copy(s.next, s.first)
@@ -137,9 +148,10 @@ func (s *step) gather(w *cpu.Worker) *cpu.Input {
 	if s.n == 1 {
 		return s.in
 	}
-	lo, hi := w.Share(s.n*s.dims.topK, 1)
-	for i := lo; i < hi; i++ {
-		s.gathered.Copy(i, s.in, int(s.owner[i]))
+	for lo, hi := range w.Parts(s.n*s.dims.topK, vectorPart) {
+		for i := lo; i < hi; i++ {
+			s.gathered.Copy(i, s.in, int(s.owner[i]))
+		}
 	}
 	w.Sync()
 	return s.gathered

@@ -64,6 +64,8 @@ func (p *processor) close() error {
 	return nil
 }
 
+func (p *processor) matrixRate() (float64, error) { return 0, nil }
+
 func (p *processor) readRate(n int) (float64, error) {
 	buf := make([]byte, n)
 	for i := 0; i < len(buf); i += 4096 { // an untouched page is not memory yet

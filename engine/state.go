@@ -137,18 +137,3 @@ func (s *state) store(layer, pos, head int, key, value []float32) {
 	copy(p.full[k+at:], key)
 	copy(p.full[v+at:], value)
 }
-
-// load returns the keys and values of n positions from first, where a page
-// begins, for one head: the page's own, or widened into scratch, which has
-// room for both.
-func (s *state) load(k cpu.Kernels, layer, first, head, n int, scratch []float32) (keys, values []float32) {
-	p, m := s.pages[first/pageTokens], n*s.d.headDim
-	key, value := s.place(layer, head)
-	if !s.d.half {
-		return p.full[key : key+m], p.full[value : value+m]
-	}
-	keys, values = scratch[:m], scratch[len(scratch)/2:][:m]
-	k.Widen(keys, p.half[key:key+m])
-	k.Widen(values, p.half[value:value+m])
-	return keys, values
-}

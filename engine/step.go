@@ -3,9 +3,14 @@ package engine
 import "weir/engine/cpu"
 
 const (
-	// rowUnit is what shares of a matrix's rows are cut to, so that two
-	// workers never write to one cache line of a product.
-	rowUnit = 16
+	// rowPart is how many rows of a matrix a worker takes at a time: enough to be
+	// a stream, few enough that a worker whose core is taken from it keeps the
+	// others waiting for a little only. A single token takes up to longPart. They
+	// are multiples of 16, so that two workers never write to one cache line of a
+	// product.
+	rowPart, longPart = 64, 256
+	// vectorPart is how many experts' vectors a worker makes ready at a time.
+	vectorPart = 4
 	// tokenUnit is how many vectors meet a share of rows before the products
 	// are used up: they stay in the second-level cache.
 	tokenUnit = 64
@@ -45,6 +50,7 @@ type step struct {
 	pick, owner        []int32   // [T, topK]
 	pickWeight, weight []float32
 	first, next        []int      // [experts+1]
+	busy               []int      // experts that were chosen at all
 	gathered, actIn    *cpu.Input // [T*topK]
 	sharedIn           *cpu.Input // [T]
 	act, sharedAct     []float32  // [T*topK, width], [T, sharedWide]
@@ -55,9 +61,10 @@ type step struct {
 // scratch is one worker's own.
 type scratch struct {
 	hidden  []float32 // [hidden]
-	product []float32 // [tokenUnit, share of rows] or two of that
-	scores  []float32 // [pageTokens]
-	page    []float32 // [keys, values][pageTokens, headDim], when kept narrow
+	product []float32 // [2, tokenUnit, rowPart] or [2, longPart]
+	scores  []float32 // [heads, pageTokens]
+	panel   *cpu.Panel
+	row     []float32 // [headDim]
 
 	chunk       *cpu.DeltaChunk
 	decay, beta []float32 // [cpu.ChunkTokens]
@@ -81,18 +88,28 @@ func newStep(d *dims, wt *weights, k cpu.Kernels, form cpu.Form, chunk, workers 
 	s.pick, s.owner = make([]int32, chunk*d.topK), make([]int32, chunk*d.topK)
 	s.pickWeight, s.weight = f(d.topK), f(d.topK)
 	s.first, s.next = make([]int, d.experts+1), make([]int, d.experts+1)
+	s.busy = make([]int, 0, d.experts)
 	s.gathered = cpu.NewInput(form, chunk*d.topK, d.hidden)
 	s.actIn = cpu.NewInput(form, chunk*d.topK, d.width)
 	s.sharedIn = cpu.NewInput(form, chunk, d.sharedWide)
 	s.act, s.sharedAct = f(d.topK*d.width), f(d.sharedWide)
 	s.local = make([]scratch, workers)
-	rows := max(d.hidden, 2*d.width, 2*d.sharedWide)/workers + 2*rowUnit
 	for i := range s.local {
 		s.local[i] = scratch{
-			hidden: make([]float32, d.hidden), product: make([]float32, min(chunk, tokenUnit)*rows),
-			scores: make([]float32, pageTokens), page: make([]float32, 2*pageTokens*d.headDim), chunk: cpu.NewDeltaChunk(d.keyDim, d.valueDim),
+			hidden: make([]float32, d.hidden), product: make([]float32, 2*max(min(chunk, tokenUnit)*rowPart, longPart)),
+			scores: make([]float32, d.heads*pageTokens), panel: cpu.NewPanel(max(d.hidden, mixed, d.width, d.sharedWide)), row: make([]float32, d.headDim),
+			chunk: cpu.NewDeltaChunk(d.keyDim, d.valueDim),
 			decay: make([]float32, cpu.ChunkTokens), beta: make([]float32, cpu.ChunkTokens),
 		}
 	}
 	return s
+}
+
+// part is how many rows a worker takes at a time of those that all workers have
+// to share.
+func (s *step) part(w *cpu.Worker, rows int) int {
+	if s.n > 1 {
+		return rowPart
+	}
+	return min(max(rows/(4*w.N)&^(rowPart-1), rowPart), longPart)
 }

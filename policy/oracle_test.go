@@ -116,11 +116,12 @@ func (o oracle) decide() outcome {
 	if o.in.Task.Answer != "" {
 		step = o.in.Task.Answer
 	}
+	if o.in.Task.Tainted && (o.in.Destination.Kind == "cloud" || step == "refuse") {
+		// Its action is ask_user before the answer, so it stands first.
+		add(step, "tainted")
+	}
 	if o.in.Sensitivity.Class == "sensitive" && o.in.Destination.Kind == "cloud" {
 		add("keep_local", "sensitivity")
-	}
-	if o.in.Task.Tainted && (o.in.Destination.Kind == "cloud" || step == "refuse") {
-		add(step, "tainted")
 	}
 	maskOffered := true
 	for _, f := range o.in.Findings {

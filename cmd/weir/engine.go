@@ -31,11 +31,12 @@ type engineFlags struct {
 	Kernels    string `help:"Instructions to use: plain, avx2 or avx512; the best there are unless given."`
 	Exact      bool   `help:"Compute in float32 throughout: slower, and what references are compared with."`
 	MLX        bool   `name:"mlx" help:"Round activations where MLX does, to compare with what mlx-lm generates; processor only, and slow."`
+	Chunk      int    `help:"Tokens of a prompt to compute together; what suits the machine unless given."`
 	AnySize    bool   `help:"Take other sizes of the same architecture."`
 }
 
 func (f engineFlags) options() engine.Options {
-	return engine.Options{Backend: f.backend(), Threads: f.Threads, Kernels: f.Kernels, Exact: f.Exact, MLX: f.MLX, AnySize: f.AnySize}
+	return engine.Options{Chunk: f.Chunk, Backend: f.backend(), Threads: f.Threads, Kernels: f.Kernels, Exact: f.Exact, MLX: f.MLX, AnySize: f.AnySize}
 }
 
 // backend is the processor when something is asked for that only it has.

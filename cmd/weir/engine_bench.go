@@ -41,6 +41,7 @@ type benchRow struct {
 	PrefillGFLOPS float64 `json:"prefill_gflop_s"`
 	DecodeGBs     float64 `json:"decode_gb_s"`
 	ReadGBs       float64 `json:"read_gb_s"`
+	MatrixGFLOPS  float64 `json:"matrix_gflop_s"`
 	Digest        string  `json:"digest"`
 	Threads       int     `json:"threads"`
 	Kernels       string  `json:"kernels"`
@@ -90,17 +91,26 @@ func (c engineBenchCommand) printer(w io.Writer) (show func(engine.BenchRow), fl
 		if !headed {
 			headed = true
 			fmt.Fprintf(w, "%s/%s, %d threads, %s kernels; tokens a second, median of %d\n", runtime.GOOS, runtime.GOARCH, r.Threads, r.Kernels, c.Rounds)
-			fmt.Fprintln(t, "context\tprefill\tdecode\tfirst s\tGFLOP/s\tGB/s\tread GB/s\tdigest\t")
+			fmt.Fprintln(t, "context\tprefill\tdecode\tfirst s\tGFLOP/s\tof matrix\tGB/s\tof read\tread GB/s\tdigest\t")
 		}
-		fmt.Fprintf(t, "%d\t%.1f\t%.2f\t%.2f\t%.1f\t%.2f\t%.2f\t%016x\t\n", r.Context, r.Prefill, r.Decode,
-			r.FirstToken.Seconds(), r.PrefillGFLOPS, r.DecodeGBs, r.ReadGBs, r.Digest)
+		fmt.Fprintf(t, "%d\t%.1f\t%.2f\t%.2f\t%.1f\t%s\t%.2f\t%s\t%.2f\t%016x\t\n", r.Context, r.Prefill, r.Decode,
+			r.FirstToken.Seconds(), r.PrefillGFLOPS, share(r.PrefillGFLOPS, r.MatrixGFLOPS),
+			r.DecodeGBs, share(r.DecodeGBs, r.ReadGBs), r.ReadGBs, r.Digest)
 		failed = errors.Join(failed, t.Flush())
 	}, func() error { return failed }
 }
 
+// share is a part of a whole in percent, where the whole is known.
+func share(part, whole float64) string {
+	if whole <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f%%", 100*part/whole)
+}
+
 func rowOf(r engine.BenchRow) benchRow {
 	return benchRow{
-		r.Context, r.Prefill, r.Decode, r.FirstToken.Seconds(), r.PrefillGFLOPS, r.DecodeGBs, r.ReadGBs,
+		r.Context, r.Prefill, r.Decode, r.FirstToken.Seconds(), r.PrefillGFLOPS, r.DecodeGBs, r.ReadGBs, r.MatrixGFLOPS,
 		fmt.Sprintf("%016x", r.Digest), r.Threads, r.Kernels,
 	}
 }

@@ -3,14 +3,9 @@ package cpu
 import "math"
 
 // Widen makes floats of bfloat16, which is exact.
-func (k Kernels) Widen(dst []float32, src []uint16) {
-	_ = dst[:len(src)]
-	n := k.wide(len(src), AVX2)
-	if n > 0 {
-		k.widen(dst, src[:n])
-	}
-	for i := n; i < len(src); i++ {
-		dst[i] = math.Float32frombits(uint32(src[i]) << 16)
+func Widen(dst []float32, src []uint16) {
+	for i, u := range src {
+		dst[i] = math.Float32frombits(uint32(u) << 16)
 	}
 }
 

@@ -38,9 +38,16 @@ type matrixKernel = func(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Point
 // comes: 32 KiB of codes at most, so that both stay in the first-level cache.
 const rowBlock = 16
 
-func (k Kernels) mulVector(y []float32, stride int, m *Matrix, lo, hi int, in *Input, t0, t1 int) bool {
+func (k Kernels) mulVector(p *Panel, y []float32, stride int, m *Matrix, lo, hi int, in *Input, t0, t1 int) bool {
 	if k.level == Plain || k.level == AVX2 && m.Bits == 4 && m.Cols%block != 0 {
 		return false
+	}
+	if k.level == AVX512 && in.Form == Int8 && t1-t0 >= panelVectors && m.Cols%(2*Group) == 0 {
+		for ; hi-lo >= panelRows; lo += panelRows {
+			p.fill(m, lo)
+			p.mul(y, stride, in, t0, t1)
+			y = y[min(panelRows, len(y)):]
+		}
 	}
 	rows := rowBlock
 	if t1-t0 == 1 {
@@ -91,8 +98,6 @@ func (k Kernels) q4int(left int) (matrixKernel, int) {
 		return q4int256x4, 4
 	case k.level == AVX2:
 		return q4int256x1, 1
-	case left >= 8:
-		return q4int512x8, 8
 	case left >= 4:
 		return q4int512x4, 4
 	case left >= 2:
@@ -176,6 +181,8 @@ func (k Kernels) conv4(dst []float32, r, w *[4][]float32) { conv512(&dst[0], len
 
 func (k Kernels) siluMul(dst, gate, x []float32) { siluMul512(&dst[0], &gate[0], &x[0], len(dst)) }
 
+func (k Kernels) sigmoidMul(x, gate []float32) { sigmoidMul512(&x[0], &gate[0], len(x)) }
+
 func (k Kernels) exp(x []float32, top float32) float32 { return exp512(&x[0], len(x), top) }
 
 // stripe is a kernel of the delta rule for some columns of the state.
@@ -197,12 +204,35 @@ func (k Kernels) delta(out, s, key, q, v []float32, decay, beta float32) {
 	}
 }
 
-func (k Kernels) widen(dst []float32, src []uint16) {
+// scoresHalf takes as many heads as registers hold at a time.
+func (k Kernels) scoresHalf(out, q []float32, qstride int, rows []uint16, heads, n, cols int, scale float32) {
+	broad, each, narrow := scoresHalf512x4, 4, scoresHalf512x1
 	if k.level == AVX2 {
-		widen256(&dst[0], &src[0], len(src))
-		return
+		broad, each, narrow = scoresHalf256x2, 2, scoresHalf256x1
 	}
-	widen512(&dst[0], &src[0], len(src))
+	for h := 0; h < heads; {
+		kernel, m := narrow, 1
+		if heads-h >= each {
+			kernel, m = broad, each
+		}
+		kernel(&out[h*n], uintptr(4*n), &q[h*qstride], uintptr(4*qstride), cols, &rows[0], n, scale)
+		h += m
+	}
+}
+
+func (k Kernels) blendHalf(out, p []float32, rows []uint16, heads, n, cols int) {
+	broad, each, narrow := blendHalf512x4, 4, blendHalf512x1
+	if k.level == AVX2 {
+		broad, each, narrow = blendHalf256x2, 2, blendHalf256x1
+	}
+	for h := 0; h < heads; {
+		kernel, m := narrow, 1
+		if heads-h >= each {
+			kernel, m = broad, each
+		}
+		kernel(&out[h*cols], uintptr(4*cols), cols, &p[h*n], uintptr(4*n), n, &rows[0])
+		h += m
+	}
 }
 
 func (k Kernels) read(b []byte) bool {

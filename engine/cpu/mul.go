@@ -4,10 +4,12 @@ package cpu
 // vector t and row r goes to y[(t-t0)*stride+r-lo]. The bits of a product
 // depend on its row and its vector alone.
 //
-// 16 running sums hold what 16 lanes of a vector register would, so all levels
-// add in the same order. In 8 bits, per vector and [Group] of columns:
-// scale*sum(code*x) + bias*sum(x).
-func (k Kernels) Mul(y []float32, stride int, m *Matrix, lo, hi int, in *Input, t0, t1 int) {
+// Running sums hold what the lanes of a vector register would, so all levels
+// add in the same order: 16 of them, or, in 8 bits, one for each group of a
+// block, to which a [Group] of columns adds bias*sum(x) and then
+// scale*sum(code*x), of which the sum is exact. p is scratch for as many
+// columns.
+func (k Kernels) Mul(p *Panel, y []float32, stride int, m *Matrix, lo, hi int, in *Input, t0, t1 int) {
 	if lo >= hi || t0 >= t1 {
 		return
 	}
@@ -15,7 +17,7 @@ func (k Kernels) Mul(y []float32, stride int, m *Matrix, lo, hi int, in *Input, 
 		panic("cpu: input is not made for this matrix")
 	}
 	_ = y[(t1-t0-1)*stride+hi-lo-1] // the kernels check no bounds
-	if k.mulVector(y, stride, m, lo, hi, in, t0, t1) {
+	if k.mulVector(p, y, stride, m, lo, hi, in, t0, t1) {
 		return
 	}
 	rb, sb := m.rowBytes(), m.scaleBytes()
@@ -59,24 +61,15 @@ func (a *lanes) plus(b *lanes) float32 {
 
 func dotQ4Int(w, sc, bi []byte, q []qblock) float32 {
 	var acc lanes
-	groups := len(sc) / 2
-	for g := range groups {
+	for g := range len(sc) / 2 {
 		b := &q[g/8]
-		if g%8 == 0 { // the biases of a block come first, one to a lane
-			for i := range min(8, groups-g) {
-				acc[i] = fma(bfloat(bi[2*(g+i):]), b.sum[i], acc[i])
-			}
-		}
 		x := b.code[g%8/2*128+g%2*32:]
-		s := bfloat(sc[2*g:]) * b.scale[g%8]
-		for l := range 8 {
-			d := int32(0)
-			for i := 4 * l; i < 4*l+4; i++ {
-				c := w[g*32+i]
-				d += int32(c&15)*int32(x[i]) + int32(c>>4)*int32(x[64+i])
-			}
-			acc[g%2*8+l] = fma(float32(d), s, acc[g%2*8+l])
+		d := int32(0)
+		for i, c := range w[g*32 : (g+1)*32] {
+			d += int32(c&15)*int32(x[i]) + int32(c>>4)*int32(x[64+i])
 		}
+		acc[g%8] = fma(bfloat(bi[2*g:]), b.sum[g%8], acc[g%8])
+		acc[g%8] = fma(float32(d), bfloat(sc[2*g:])*b.scale[g%8], acc[g%8])
 	}
 	return acc.total()
 }

@@ -72,9 +72,11 @@ func apart(got, want []float32) float64 {
 }
 
 // shapes have one group, an odd number of them, a whole block, a block and
-// each kind of rest, and the widths of the real model.
+// each kind of rest, the widths of the real model, and rows enough for panels
+// of them.
 var shapes = []struct{ rows, cols int }{
 	{1, 64}, {3, 128}, {17, 192}, {5, 448}, {33, 512}, {7, 576}, {4, 960}, {16, 1024}, {2, 2048}, {3, 4096},
+	{16, 640}, {48, 896}, {37, 2048},
 }
 
 var forms = []struct {
@@ -90,7 +92,7 @@ var forms = []struct {
 
 func product(k cpu.Kernels, m *cpu.Matrix, in *cpu.Input, t0, t1 int) []float32 {
 	y := make([]float32, (t1-t0)*m.Rows)
-	k.Mul(y, m.Rows, m, 0, m.Rows, in, t0, t1)
+	k.Mul(cpu.NewPanel(m.Cols), y, m.Rows, m, 0, m.Rows, in, t0, t1)
 	return y
 }
 
@@ -183,7 +185,7 @@ func TestMulWritesItsRowsAlone(t *testing.T) {
 		for i := range y {
 			y[i] = -1
 		}
-		k.Mul(y, 50, &m, 5, 29, in, 2, 13)
+		k.Mul(cpu.NewPanel(m.Cols), y, 50, &m, 5, 29, in, 2, 13)
 		for i, got := range y {
 			w := float32(-1)
 			if r, tok := i%50, i/50; r < 24 && tok < 11 {
@@ -242,12 +244,12 @@ func BenchmarkMul(b *testing.B) {
 		m := randomMatrix(b, rng, s.rows, s.cols, 4)
 		for _, n := range []int{1, 16, 64} {
 			in := fill(k, s.form, randomVectors(rng, n, s.cols))
-			y := make([]float32, n*s.rows)
+			y, panel := make([]float32, n*s.rows), cpu.NewPanel(s.cols)
 			b.Run(fmt.Sprintf("%s/%d", s.name, n), func(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(m.Bytes()))
 				for b.Loop() {
-					k.Mul(y, s.rows, &m, 0, s.rows, in, 0, n)
+					k.Mul(panel, y, s.rows, &m, 0, s.rows, in, 0, n)
 				}
 				b.ReportMetric(2*float64(s.rows)*float64(s.cols)*float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 			})

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"iter"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ type Pool struct {
 	begin   gate // the workers and the caller, before a task
 	meet    gate // the workers, within a task
 	end     gate // the workers and the caller, after it
+	jobs    [maxJobs]job
 	closed  bool
 	done    sync.WaitGroup
 }
@@ -22,6 +24,7 @@ type Pool struct {
 type Worker struct {
 	ID, N int // which of how many
 	pool  *Pool
+	jobs  uint32   // begun by this worker since it started
 	_     [64]byte // no two on one cache line
 }
 
@@ -91,6 +94,66 @@ func (w *Worker) Share(n, unit int) (lo, hi int) {
 	lo = units * w.ID / w.N * unit
 	hi = units * (w.ID + 1) / w.N * unit
 	return min(lo, n), min(hi, n)
+}
+
+// maxJobs is how many of [Worker.Parts] and [Worker.Each] there may be between
+// two of [Worker.Sync].
+const maxJobs = 64
+
+// job counts the parts that workers have taken: in the upper half which job
+// this is, in the lower one the next part.
+type job struct {
+	state atomic.Uint64
+	_     [56]byte
+}
+
+// Parts yields pieces of n things, unit of each but the last, until the workers
+// together have had all. A worker that is slow or was put to sleep gets fewer.
+// All workers of a task must come to the same calls in the same order.
+func (w *Worker) Parts(n, unit int) iter.Seq2[int, int] {
+	return func(yield func(lo, hi int) bool) {
+		j, id := w.begin()
+		for {
+			lo := j.take(id) * unit
+			if lo >= n || !yield(lo, min(lo+unit, n)) {
+				return
+			}
+		}
+	}
+}
+
+// Each is Parts one by one.
+func (w *Worker) Each(n int) iter.Seq[int] {
+	return func(yield func(i int) bool) {
+		j, id := w.begin()
+		for {
+			i := j.take(id)
+			if i >= n || !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// begin is this worker's next job, which others may have begun already.
+func (w *Worker) begin() (*job, uint32) {
+	w.jobs++
+	return &w.pool.jobs[w.jobs%maxJobs], w.jobs
+}
+
+// take returns the number of a part that nobody has had. The first worker to
+// come makes the counter this job's: what it counted before is over, since all
+// have passed a gate since then.
+func (j *job) take(id uint32) int {
+	for {
+		v := j.state.Load()
+		if uint32(v>>32) == id {
+			return int(uint32(j.state.Add(1) - 1))
+		}
+		if j.state.CompareAndSwap(v, uint64(id)<<32|1) {
+			return 0
+		}
+	}
 }
 
 // spins is how often a gate looks before it sleeps: some 20 to 50 microseconds,

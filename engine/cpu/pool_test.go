@@ -52,6 +52,45 @@ func TestSyncOrders(t *testing.T) {
 	})
 }
 
+// Every part is had once, by whichever worker, over more jobs than there are
+// counters; and whoever comes late still finds the jobs that the others ended.
+func TestPartsCoverOnce(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2, 5} {
+		p := cpu.NewPool(n)
+		had := make([]atomic.Int32, 103)
+		for round := range 50 {
+			p.Run(func(w *cpu.Worker) {
+				for range 7 {
+					for range 9 {
+						for lo, hi := range w.Parts(len(had), 10) {
+							if lo%10 != 0 || hi != min(lo+10, len(had)) {
+								t.Errorf("part %d to %d", lo, hi)
+							}
+							for i := lo; i < hi; i++ {
+								had[i].Add(1)
+							}
+						}
+						for i := range w.Each(len(had)) {
+							had[i].Add(1)
+						}
+						for range w.Each(0) {
+							t.Error("a part of nothing")
+						}
+					}
+					w.Sync()
+				}
+			})
+			for i := range had {
+				if got := had[i].Load(); got != int32((round+1)*7*9*2) {
+					t.Fatalf("%d workers, round %d: thing %d was had %d times, want %d", n, round, i, got, (round+1)*7*9*2)
+				}
+			}
+		}
+		p.Close()
+	}
+}
+
 func TestSharesCover(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

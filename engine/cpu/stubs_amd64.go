@@ -14,7 +14,34 @@ func q4int512x2(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, strid
 func q4int512x4(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr)
 
 //go:noescape
-func q4int512x8(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr)
+func pack512(codes, next *byte, w *byte, stride uintptr)
+
+//go:noescape
+func packScales512(dst *float32, sc, bi *byte, stride uintptr)
+
+//go:noescape
+func q4panel512x1(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
+
+//go:noescape
+func q4panel512x2(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
+
+//go:noescape
+func q4panel512x3(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
+
+//go:noescape
+func q4panel512x4(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
+
+//go:noescape
+func q4panel512x5(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
+
+//go:noescape
+func q4panel512x6(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
+
+//go:noescape
+func q4panel512x7(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
+
+//go:noescape
+func q4panel512x8(codes *byte, scales *float32, blocks, tail int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr, sums *float32, next *byte)
 
 //go:noescape
 func q4flt512x1(w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr)
@@ -71,6 +98,9 @@ func addScaled512(y, x *float32, n int, w float32)
 func siluMul512(dst, gate, x *float32, n int)
 
 //go:noescape
+func sigmoidMul512(x, gate *float32, n int)
+
+//go:noescape
 func exp512(x *float32, n int, top float32) float32
 
 //go:noescape
@@ -83,7 +113,16 @@ func delta512x8(s *float32, stride uintptr, key, q *float32, keys int, v, out *f
 func delta512x1(s *float32, stride uintptr, key, q *float32, keys int, v, out *float32, decay, beta float32)
 
 //go:noescape
-func widen512(dst *float32, src *uint16, n int)
+func scoresHalf512x4(out *float32, ostride uintptr, q *float32, qstride uintptr, cols int, rows *uint16, n int, scale float32)
+
+//go:noescape
+func blendHalf512x4(out *float32, ostride uintptr, cols int, p *float32, pstride uintptr, n int, rows *uint16)
+
+//go:noescape
+func scoresHalf512x1(out *float32, ostride uintptr, q *float32, qstride uintptr, cols int, rows *uint16, n int, scale float32)
+
+//go:noescape
+func blendHalf512x1(out *float32, ostride uintptr, cols int, p *float32, pstride uintptr, n int, rows *uint16)
 
 //go:noescape
 func read512(p *byte, n int)
@@ -107,7 +146,16 @@ func delta256x4(s *float32, stride uintptr, key, q *float32, keys int, v, out *f
 func delta256x2(s *float32, stride uintptr, key, q *float32, keys int, v, out *float32, decay, beta float32)
 
 //go:noescape
-func widen256(dst *float32, src *uint16, n int)
+func scoresHalf256x2(out *float32, ostride uintptr, q *float32, qstride uintptr, cols int, rows *uint16, n int, scale float32)
+
+//go:noescape
+func blendHalf256x2(out *float32, ostride uintptr, cols int, p *float32, pstride uintptr, n int, rows *uint16)
+
+//go:noescape
+func scoresHalf256x1(out *float32, ostride uintptr, q *float32, qstride uintptr, cols int, rows *uint16, n int, scale float32)
+
+//go:noescape
+func blendHalf256x1(out *float32, ostride uintptr, cols int, p *float32, pstride uintptr, n int, rows *uint16)
 
 //go:noescape
 func read256(p *byte, n int)

@@ -101,6 +101,17 @@ func (k Kernels) SiluMul(dst, gate, x []float32) {
 	}
 }
 
+// SigmoidMul multiplies x with sigmoid(gate).
+func (k Kernels) SigmoidMul(x, gate []float32) {
+	n := k.wide(len(x), AVX512)
+	if n > 0 {
+		k.sigmoidMul(x[:n], gate[:n])
+	}
+	for i := n; i < len(x); i++ {
+		x[i] *= Sigmoid(gate[i])
+	}
+}
+
 // Exp writes e^(x-top) over x and returns the sum.
 func (k Kernels) Exp(x []float32, top float32) float32 {
 	n := k.wide(len(x), AVX512)

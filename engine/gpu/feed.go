@@ -21,8 +21,8 @@ func (m *Model) Feed(ctx context.Context, s *State, first int32, limit int, how 
 	if err := m.begin(); err != nil {
 		return 0, err
 	}
-	if s.broken {
-		return 0, errBroken
+	if err := s.usable(); err != nil {
+		return 0, err
 	}
 	if limit < 1 || limit > m.c.MaxPositions-s.length {
 		return 0, fmt.Errorf("choose %d tokens after %d: at least one, and %d in all", limit, s.length, m.c.MaxPositions)

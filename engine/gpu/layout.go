@@ -30,12 +30,6 @@ func attentionColumns(c checkpoint.Config) columns {
 	return at
 }
 
-// slice is a buffer's bytes from number n on, size bytes each.
-func slice(b device.Buffer, n, size int) device.Arg {
-	at := int64(n) * int64(size)
-	return device.Part(b, at, b.Size()-at)
-}
-
 // numbers is n numbers of a buffer from number at, size bytes each.
 func numbers(b device.Buffer, at, n, size int) device.Arg {
 	return device.Part(b, int64(at)*int64(size), int64(n)*int64(size))

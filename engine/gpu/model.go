@@ -15,7 +15,8 @@ import (
 
 // Options are what a user may choose. The zero value is right for most.
 type Options struct {
-	// Chunk is how many tokens of a prompt are computed together; zero is 2048.
+	// Chunk is how many tokens of a prompt are computed together; zero is 4096 on
+	// a device with matrix units and memory to spare, else 2048.
 	Chunk int
 	// Block is by how many positions keys and values grow; zero is 4096.
 	Block int
@@ -27,10 +28,17 @@ type Options struct {
 	Reclaim func() bool
 }
 
-const (
-	defaultChunk = 2048
-	defaultBlock = 4096
-)
+const defaultBlock = 4096
+
+// chunkFor is how many tokens are computed together: enough that each expert's
+// weights meet a tile of them, as far as there is room, and no more than half a
+// second's worth, since a request that is cancelled waits for them.
+func chunkFor(c device.Caps) int {
+	if c.Matrix && c.Memory >= 64<<30 {
+		return 4096
+	}
+	return 2048
+}
 
 var (
 	errBroken = errors.New("state was left by a pass that failed")
@@ -51,9 +59,10 @@ type Model struct {
 
 	deltaLayers, attentionLayers int
 
-	mu     sync.Mutex // one at a time uses the device
-	used   int64      // bytes of it
-	closed bool
+	mu      sync.Mutex // one at a time uses the device
+	pending *pending   // started and not waited for
+	used    int64      // bytes of it
+	closed  bool
 
 	dead    sync.Mutex // guards what follows
 	freed   []*State
@@ -104,7 +113,8 @@ func (m *Model) rehearse() error {
 }
 
 func newModel(dev device.Device, c checkpoint.Config, file *checkpoint.Checkpoint, o Options) (*Model, error) {
-	m := &Model{dev: dev, c: c, chunk: min(cmp.Or(o.Chunk, defaultChunk), c.MaxPositions),
+	m := &Model{
+		dev: dev, c: c, chunk: min(cmp.Or(o.Chunk, chunkFor(dev.Caps())), c.MaxPositions),
 		block: roundUp(cmp.Or(o.Block, defaultBlock), kernels.AttendCacheUnit), reclaim: o.Reclaim,
 	}
 	for _, full := range c.FullAttention {
@@ -168,12 +178,27 @@ func (m *Model) CopyRate() (float64, error) {
 	return rate / 1e9, err
 }
 
-// begin takes the device for the caller, who unlocks mu.
+// MatrixRate is what the device's matrix units do at best, GFLOP/s in bfloat16;
+// zero where it cannot tell.
+func (m *Model) MatrixRate() (float64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	meter, ok := m.dev.(device.Meter)
+	if !ok {
+		return 0, nil
+	}
+	rate, err := meter.MatrixPeak(5)
+	return rate / 1e9, err
+}
+
+// begin takes the device for the caller, who unlocks mu. Nothing is under way
+// then.
 func (m *Model) begin() error {
 	m.mu.Lock()
 	if m.closed {
 		return errClosed
 	}
+	_ = m.settle() // its state remembers
 	m.sweep()
 	return nil
 }
@@ -205,6 +230,7 @@ func (m *Model) Close() error {
 	if m.closed {
 		return nil
 	}
+	_ = m.settle() // nobody asks any more
 	m.sweep()
 	m.closed = true
 	freeAll(m.scratch.all)
@@ -223,14 +249,21 @@ type Output struct {
 
 // Extend appends tokens, at most a chunk, to a state. It returns the context's
 // error when that ends before the pass begins; a pass that fails once it has
-// begun leaves the state unusable.
+// begun leaves the state unusable. A chunk of which nothing is wanted is not waited
+// for: if it fails the next call with the state says so.
 func (m *Model) Extend(ctx context.Context, s *State, tokens []int32, out Output) error {
+	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.begin(); err != nil {
-		return err
+	if m.closed {
+		return errClosed
 	}
-	if s.broken {
-		return errBroken
+	chunk := len(tokens) > 1 || out.Watch != nil
+	if !chunk || m.pending != nil && m.pending.state != s || s.length+len(tokens) > s.room {
+		_ = m.settle() // its state remembers
+		m.sweep()
+	}
+	if err := s.usable(); err != nil {
+		return err
 	}
 	if n := len(tokens); n == 0 || n > m.chunk || n > m.c.MaxPositions-s.length {
 		return fmt.Errorf("append %d tokens to %d: at most %d at once, and %d in all", n, s.length, m.chunk, m.c.MaxPositions)
@@ -241,7 +274,7 @@ func (m *Model) Extend(ctx context.Context, s *State, tokens []int32, out Output
 	if err := s.grow(s.length + len(tokens)); err != nil {
 		return err
 	}
-	if len(tokens) == 1 && out.Watch == nil {
+	if !chunk {
 		return m.stepPass(s, tokens, out)
 	}
 	return m.chunkPass(s, tokens, out)

@@ -212,9 +212,6 @@ func (r *rows) met(w kernels.Matrix) Cost {
 // chunkPass runs a chunk of a prompt.
 func (m *Model) chunkPass(s *State, tokens []int32, out Output) error {
 	n := len(tokens)
-	if err := m.setChunk(s, tokens); err != nil {
-		return err
-	}
 	var watch func(*plan, int)
 	if out.Watch != nil {
 		captured, err := m.alloc(int64(len(m.w.layer)+1) * int64(4*n*m.c.HiddenSize))
@@ -235,11 +232,22 @@ func (m *Model) chunkPass(s *State, tokens []int32, out Output) error {
 		return fmt.Errorf("record %d tokens: %w", n, err)
 	}
 	s.broken = true // until all has gone well
-	if err := m.playOnce(program); err != nil {
-		return fmt.Errorf("run %d tokens: %w", n, err)
+	if err := m.setChunk(s, tokens); err != nil {
+		return errors.Join(err, program.Close())
 	}
-	if err := errors.Join(m.show(n, out.Watch), m.readLogits(out.Logits)); err != nil {
-		return err
+	r, err := program.Start()
+	if err != nil {
+		return errors.Join(fmt.Errorf("run %d tokens: %w", n, err), program.Close())
+	}
+	before := m.settle()
+	m.pending = &pending{r, program, s, n}
+	if out.Logits != nil || out.Watch != nil || before != nil {
+		if err := errors.Join(before, m.settle()); err != nil {
+			return err
+		}
+		if err := errors.Join(m.show(n, out.Watch), m.readLogits(out.Logits)); err != nil {
+			return err
+		}
 	}
 	s.length, s.broken = s.length+n, false
 	return nil

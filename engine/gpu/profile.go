@@ -100,8 +100,8 @@ func (m *Model) profile(s *State, rounds int, record func() (*plan, error)) (Tab
 	if !ok {
 		return Table{}, ErrNoProfile
 	}
-	if s.broken {
-		return Table{}, errBroken
+	if err := s.usable(); err != nil {
+		return Table{}, err
 	}
 	p, err := record()
 	if err != nil {

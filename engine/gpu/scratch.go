@@ -54,11 +54,14 @@ type decodeScratch struct {
 	pick, weight device.Buffer // pick is uint32
 }
 
-// sizes lists the scratch with its sizes in bytes.
-func (m *Model) sizes(s *scratch) []struct {
+// sized is where a buffer goes, and its size in bytes.
+type sized struct {
 	b    *device.Buffer
 	size int
-} {
+}
+
+// sizes lists the scratch with its sizes in bytes.
+func (m *Model) sizes(s *scratch) []sized {
 	c, T := m.c, m.chunk
 	H, K, pairs := c.HiddenSize, c.ExpertsPerToken, c.RotaryDim/2
 	values, queries := c.LinearValueHeads*c.LinearValueDim, c.NumHeads*c.HeadDim
@@ -68,22 +71,44 @@ func (m *Model) sizes(s *scratch) []struct {
 	for _, t := range kernels.Tiles(m.dev.Caps()) {
 		tiles = max(tiles, kernels.Experts{Tile: t, M: T, K: K, Experts: c.NumExperts}.MaxTiles())
 	}
-	return []struct {
-		b    *device.Buffer
-		size int
-	}{
-		{&s.tokens, 4 * T}, {&s.step, stepBytes}, {&s.h, 4 * T * H}, {&s.x, 2 * T * max(H, values, queries)},
-		{&s.proj, 2 * T * width}, {&s.mixer, int(mixer)}, {&s.rope, 8 * T * pairs},
-		{&s.route, 4 * T * c.NumExperts}, {&s.share, 4 * T}, {&s.pick, 4 * T * K}, {&s.weight, 4 * T * K},
-		{&s.counts, 4 * c.NumExperts}, {&s.slots, 4 * T * K}, {&s.tiles, 16 * tiles},
-		{&s.act, 2 * T * K * c.ExpertWidth}, {&s.y, 2 * T * K * H}, {&s.sharedAct, 2 * T * c.SharedWidth}, {&s.shared, 2 * T * H},
-		{&s.one.h, 4 * H}, {&s.one.proj, 4 * width}, {&s.one.x, 4 * max(values, queries)}, {&s.one.rope, 8 * pairs},
-		{&s.one.part, 4 * c.NumHeads * m.maxParts() * c.HeadDim}, {&s.one.stats, 8 * c.NumHeads * m.maxParts()},
-		{&s.one.route, 4 * c.NumExperts}, {&s.one.share, 4}, {&s.one.act, 4 * K * c.ExpertWidth}, {&s.one.sAct, 4 * c.SharedWidth},
-		{&s.one.pick, 4 * K}, {&s.one.weight, 4 * K},
-		{&s.ropeHigh, 4 * 512 * pairs * 2}, {&s.ropeLow, 4 * 512 * pairs * 2},
-		{&s.logits, 4 * c.VocabSize}, {&s.best, kernels.BestBytes * m.headGroupsOf(c.VocabSize)},
-		{&s.how, kernels.SamplingBytes}, {&s.drawn, 4 * kernels.SampleWords}, {&s.draws, kernels.BestBytes * m.headGroupsOf(c.VocabSize)},
+	return []sized{
+		{&s.tokens, 4 * T},
+		{&s.step, stepBytes},
+		{&s.h, 4 * T * H},
+		{&s.x, 2 * T * max(H, values, queries)},
+		{&s.proj, 2 * T * width},
+		{&s.mixer, int(mixer)},
+		{&s.rope, 8 * T * pairs},
+		{&s.route, 4 * T * c.NumExperts},
+		{&s.share, 4 * T},
+		{&s.pick, 4 * T * K},
+		{&s.weight, 4 * T * K},
+		{&s.counts, 4 * c.NumExperts},
+		{&s.slots, 4 * T * K},
+		{&s.tiles, 16 * tiles},
+		{&s.act, 2 * T * K * c.ExpertWidth},
+		{&s.y, 2 * T * K * H},
+		{&s.sharedAct, 2 * T * c.SharedWidth},
+		{&s.shared, 2 * T * H},
+		{&s.one.h, 4 * H},
+		{&s.one.proj, 4 * width},
+		{&s.one.x, 4 * max(values, queries)},
+		{&s.one.rope, 8 * pairs},
+		{&s.one.part, 4 * c.NumHeads * m.maxParts() * c.HeadDim},
+		{&s.one.stats, 8 * c.NumHeads * m.maxParts()},
+		{&s.one.route, 4 * c.NumExperts},
+		{&s.one.share, 4},
+		{&s.one.act, 4 * K * c.ExpertWidth},
+		{&s.one.sAct, 4 * c.SharedWidth},
+		{&s.one.pick, 4 * K},
+		{&s.one.weight, 4 * K},
+		{&s.ropeHigh, 4 * 512 * pairs * 2},
+		{&s.ropeLow, 4 * 512 * pairs * 2},
+		{&s.logits, 4 * c.VocabSize},
+		{&s.best, kernels.BestBytes * m.headGroupsOf(c.VocabSize)},
+		{&s.how, kernels.SamplingBytes},
+		{&s.drawn, 4 * kernels.SampleWords},
+		{&s.draws, kernels.BestBytes * m.headGroupsOf(c.VocabSize)},
 	}
 }
 

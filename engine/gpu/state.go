@@ -20,6 +20,7 @@ type State struct {
 	step   device.Buffer   // the record of a decode step, see setStep
 	decode map[recording]device.Program
 	broken bool
+	cause  error // why it is broken, if a chunk failed that nobody waited for
 }
 
 // NewState returns the memory of nothing.
@@ -82,8 +83,8 @@ func (s *State) Clone(spare bool) (*State, error) {
 	if err := m.begin(); err != nil {
 		return nil, err
 	}
-	if s.broken {
-		return nil, errBroken
+	if err := s.usable(); err != nil {
+		return nil, err
 	}
 	c, err := m.newState()
 	if err != nil {

@@ -165,6 +165,21 @@ func BenchmarkFirstReply(b *testing.B) {
 	}
 }
 
+// BenchmarkPattern is a mask that is made for the first time, in the middle of a
+// string of many common characters whose length is bounded: the slowest there is.
+func BenchmarkPattern(b *testing.B) {
+	s := large()
+	b.ReportAllocs()
+	for b.Loop() {
+		m := compile(b, s.vocab, `{"type":"string","pattern":"^[\\w .,-]{1,300}$"}`).Start([]int32{248_045})
+		if !m.Text(`"she`) {
+			b.Fatal("not taken")
+		}
+		m.Mask()
+		m.Close()
+	}
+}
+
 func BenchmarkCompile(b *testing.B) {
 	v := vocabulary()
 	b.ReportAllocs()

@@ -61,6 +61,7 @@ func TestCalls(t *testing.T) {
 		{"none are given", inCall("<function=none>\n"), true},
 		{"a function that is not there", inCall("<function=gone>\n"), false},
 		{"the beginning of a name", inCall("<function=se>\n"), false},
+		{"line ends before", "\n" + inCall("<function=none>\n"), false},
 		{"text before", "Well: " + inCall("<function=none>\n"), false},
 		{"the tag spelled as text", strings.ReplaceAll(inCall("<function=none>\n"), "\xff", ""), false},
 	} {

@@ -123,6 +123,7 @@ func (c *compiler) str(parts []part, raw bool) (int32, error) {
 			return c.never, err
 		}
 	}
+	t.dfa.hasten()
 	return c.node(node{kind: kindText, text: t})
 }
 

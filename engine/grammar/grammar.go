@@ -19,6 +19,9 @@ type Spec struct {
 	Calls []Function
 	// OneCall allows no second call.
 	OneCall bool
+	// Thought says that the reply comes behind a thought, after which the model
+	// is used to writing up to two line ends.
+	Thought bool
 }
 
 // AnyObject is the schema of every JSON object.
@@ -59,12 +62,14 @@ func Compile(v *Vocab, s Spec) (*Grammar, error) {
 	if err != nil {
 		return nil, err
 	}
-	lead, err := c.node(node{kind: kindBytes, bytes: words([]string{"", "\n", "\n\n"})})
-	if err != nil {
-		return nil, err
-	}
-	if root, err = c.seq(lead, root); err != nil {
-		return nil, err
+	if s.Thought {
+		lead, err := c.node(node{kind: kindBytes, bytes: words([]string{"", "\n", "\n\n"})})
+		if err != nil {
+			return nil, err
+		}
+		if root, err = c.seq(lead, root); err != nil {
+			return nil, err
+		}
 	}
 	measure(c.nodes)
 	if c.nodes[root].height > maxDepth {

@@ -48,7 +48,7 @@ func testTokens() []grammar.Token {
 
 func compile(tb failer, v *grammar.Vocab, schema string) *grammar.Grammar {
 	tb.Helper()
-	g, err := grammar.Compile(v, grammar.Spec{Answer: jsontext.Value(schema)})
+	g, err := grammar.Compile(v, grammar.Spec{Answer: jsontext.Value(schema), Thought: true})
 	if err != nil {
 		tb.Fatalf("%s: %v", schema, err)
 	}

@@ -197,10 +197,27 @@ const maxInsides = 256
 func (m *machine) look(t *text, at uint64) *inside {
 	v, n := m.g.vocab, &node{kind: kindText, text: t}
 	in := &inside{mask: make([]uint64, v.Words())}
+	if _, body := inBody(at); body && t.dfa.total && t.form != plain {
+		m.endings(t, at, in)
+		return in
+	}
 	path := append(m.path[:0], at)
 	for i := int32(1); i < int32(len(v.char)); {
 		d := int(v.depth[i])
-		to, ok := t.step(path[d-1], v.char[i])
+		from, b := path[d-1], v.char[i]
+		if q, body := inBody(from); body && b >= 0x20 && b < 0x80 && b != '"' && b != '\\' && t.dfa.ascii != nil && t.form != plain {
+			// What step would do, for nearly all bytes that it is asked about.
+			q = t.dfa.ascii[q][b]
+			if q < 0 {
+				i = v.end[i]
+				continue
+			}
+			v.set(in.mask, i)
+			path = append(path[:d], progress(q, modeBody, 0))
+			i++
+			continue
+		}
+		to, ok := t.step(from, b)
 		if !ok {
 			i = v.end[i]
 			continue
@@ -219,4 +236,31 @@ func (m *machine) look(t *text, at uint64) *inside {
 	}
 	m.path = path
 	return in
+}
+
+// endings is look for a string in which any character may come: only where it
+// may end is to be found out.
+func (m *machine) endings(t *text, at uint64, in *inside) {
+	v := m.g.vocab
+	s := v.whole[t.form]()
+	copy(in.mask, s.all)
+	may := func(n int32) bool {
+		to, ok := at, true
+		for _, b := range []byte(v.path(n)) {
+			if to, ok = t.step(to, b); !ok {
+				return false
+			}
+		}
+		return true
+	}
+	for _, e := range s.ends {
+		if may(e.node) {
+			v.set(in.mask, e.node)
+		}
+	}
+	for _, e := range s.exits {
+		if may(e.node) {
+			in.exits = append(in.exits, exit{node: e.node})
+		}
+	}
 }

@@ -15,6 +15,9 @@ type runes struct {
 	edges  [][]span // sorted and apart from one another
 	accept []bool
 
+	ascii [][128]int32 // the edges of common characters, -1 for none; nil until hasten
+	total bool         // every character may come in every state; false until hasten
+
 	min, max int32
 }
 
@@ -36,20 +39,53 @@ func (d *runes) next(q int32, r rune) (int32, bool) {
 	if d.counts() {
 		return d.count(q)
 	}
+	if r < 128 && d.ascii != nil {
+		to := d.ascii[q][r]
+		return to, to >= 0
+	}
+	if i := d.reaching(q, r); i < len(d.edges[q]) && d.edges[q][i].lo <= r {
+		return d.edges[q][i].to, true
+	}
+	return 0, false
+}
+
+// reaching is the first edge of a state that ends at r or behind it.
+func (d *runes) reaching(q int32, r rune) int {
 	edges := d.edges[q]
 	lo, hi := 0, len(edges)
 	for lo < hi {
-		m := int(uint(lo+hi) >> 1)
-		switch e := &edges[m]; {
-		case r < e.lo:
-			hi = m
-		case r > e.hi:
+		if m := int(uint(lo+hi) >> 1); edges[m].hi < r {
 			lo = m + 1
-		default:
-			return e.to, true
+		} else {
+			hi = m
 		}
 	}
-	return 0, false
+	return lo
+}
+
+// hasten prepares an automaton that many tokens will be tried in.
+func (d *runes) hasten() {
+	const most = 2048 // states, at half a kilobyte each
+	if d.counts() || d.ascii != nil || len(d.edges) > most {
+		return
+	}
+	ascii := make([][128]int32, len(d.edges))
+	d.total = true
+	for q, edges := range d.edges {
+		for r := range ascii[q] {
+			to, ok := d.next(int32(q), rune(r))
+			if !ok {
+				to = -1
+			}
+			ascii[q][r] = to
+		}
+		n := rune(0)
+		for _, e := range edges {
+			n += e.hi - e.lo + 1
+		}
+		d.total = d.total && n == lastRune+1-(surrHi+1-surrLo)
+	}
+	d.ascii = ascii
 }
 
 // count is the state after one more character of a counting automaton.
@@ -72,12 +108,8 @@ func (d *runes) some(q int32, lo, hi rune) bool {
 		_, ok := d.count(q)
 		return ok
 	}
-	for _, e := range d.edges[q] {
-		if e.lo <= hi && e.hi >= lo {
-			return true
-		}
-	}
-	return false
+	i := d.reaching(q, lo)
+	return i < len(d.edges[q]) && d.edges[q][i].lo <= hi
 }
 
 // accepts reports whether the text may end.

@@ -45,6 +45,7 @@ type Token struct {
 func NewVocab(tokens []Token, size int) *Vocab {
 	v := &Vocab{size: max(size, len(tokens)), tokens: make([]string, len(tokens)), shared: map[uint64]*inside{}}
 	v.free = &text{dfa: avoiding(closeParam), form: plain, follow: '\n'}
+	v.free.dfa.hasten()
 	for id, t := range tokens {
 		switch {
 		case t.Text == "" || len(t.Text) > maxTokenBytes:
@@ -112,6 +113,15 @@ func (v *Vocab) Size() int { return v.size }
 
 // Words is the length of a mask.
 func (v *Vocab) Words() int { return (v.size + 63) / 64 }
+
+// path is the bytes that lead to a node.
+func (v *Vocab) path(n int32) string {
+	to := n
+	for v.count[to] == 0 { // the first token below it
+		to++
+	}
+	return v.tokens[v.ids[v.first[to]]][:v.depth[n]]
+}
 
 // set adds the tokens that end at node n to a mask.
 func (v *Vocab) set(mask []uint64, n int32) {

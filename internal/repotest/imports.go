@@ -34,7 +34,6 @@ func homes() []home {
 		{"github.com/maypok86/otter/v2", []string{"internal/approve", "internal/task", "policy", "pii", "router"}, "bounded memories"},
 		{"github.com/nyaruka/phonenumbers", []string{"pii/rules"}, "a recognizer's affair"},
 		{"github.com/coregx/ahocorasick", []string{"pii", "pii/rules", "pii/mask"}, "keyword search over text"},
-		{"github.com/jdkato/prose/v2", []string{"pii", "pii/rules"}, "no release since 2020: one caller"},
 		{"github.com/ebitengine/purego", []string{"engine/device/cuda", "engine/device/metal", "engine/device/emulator"}, "C is called where a GPU, or what stands in for one, is driven"},
 		{"github.com/go-json-experiment/json", nil, "the strict JSON reader"},
 		{"golang.org/x/crypto", []string{"pii/rules"}, "check digits of wallet addresses; sealing is tink's"},

@@ -51,7 +51,7 @@ func (m *Model) constrain(in *wireRequest, r *request, forced string) error {
 	if err != nil {
 		return err
 	}
-	s := grammar.Spec{Answer: answer, OneCall: r.oneCall}
+	s := grammar.Spec{Answer: answer, OneCall: r.oneCall, Thought: r.thinking}
 	if answer == nil && forced == "" {
 		return nil
 	}
@@ -115,7 +115,7 @@ const maxGrammars = 16
 
 func (l *grammars) get(v *grammar.Vocab, s grammar.Spec) (*grammar.Grammar, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %v", s.Answer, s.OneCall)
+	fmt.Fprintf(h, "%q %v %v", s.Answer, s.OneCall, s.Thought)
 	for _, f := range s.Calls {
 		fmt.Fprintf(h, " %q %q %v", f.Name, f.Parameters, f.Strict)
 	}

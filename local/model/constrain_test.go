@@ -150,6 +150,9 @@ func TestAnswersAreOfTheSchema(t *testing.T) {
 					t.Errorf("finish reason %s", *c.Reason)
 				}
 				validates(t, weather, c.Message.text())
+				if !strings.HasPrefix(c.Message.text(), "{") {
+					t.Errorf("the answer begins with %q", c.Message.text()[:1])
+				}
 				if thinks := !strings.Contains(more, "none"); thinks != (c.Message.Reasoning != "") {
 					t.Errorf("%s: reasoning of %d bytes", more, len(c.Message.Reasoning))
 				}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -178,37 +178,32 @@ func TestPiecesDoNotShow(t *testing.T) {
 	})
 }
 
-// Text made to be slow is not: twice the text takes about twice the time, and a
-// quadratic search would take four times as long. The least of several runs is
-// taken, since others use the machine too.
-func TestHostileText(t *testing.T) {
+// RE2 takes time linear in a text for one match, and for all matches of a pattern
+// that looks far ahead time quadratic in what it sees. What it sees at once is
+// bounded, together it is little more than the text, and each byte is in one piece.
+func TestPatternsSeeBoundedPieces(t *testing.T) {
 	t.Parallel()
-	for name, row := range map[string]struct{ pattern, finds, text string }{
-		"looks far ahead": {`a(?:.*b)?`, "aab", "a"},
-		"nested":          {`(?:a+)+b|a`, "aab", "a"},
-		"counted":         {`(?:a{0,10}c?){1,8}b`, "aab", "a"},
-		"classes":         {`[\w.]+@[\w.]+`, "a@b", "a"},
-		"dots":            {`x.*y.*z`, "xyz", "xy"},
-	} {
-		s := compile(t, rec(func(r *custom.Recognizer) { r.Pattern, r.Finds = row.pattern, []string{row.finds} }), rec(func(r *custom.Recognizer) {
-			r.ID, r.Words, r.Finds = "w", []string{"aa", "aaa", strings.Repeat("a ", 90), strings.Repeat("a", 190)}, []string{"aa"}
-		}))
-		least := func(n int) time.Duration {
-			text := strings.Repeat(row.text, n/len(row.text))
-			best := time.Hour
-			for range 3 {
-				began := time.Now()
-				if _, err := s.Classify(t.Context(), pii.Text{Value: text}); err != nil {
-					t.Fatal(err)
-				}
-				best = min(best, time.Since(began))
+	rapid.Check(t, func(t *rapid.T) {
+		s := strings.Repeat(rapid.SampledFrom([]string{"a", "é", "鯨", "\xff", "a é"}).Draw(t, "of"), rapid.IntRange(0, 6000).Draw(t, "n"))
+		at, sum := 0, 0
+		for _, w := range custom.Windows(s) {
+			begin, from, to, end := w[0], w[1], w[2], w[3]
+			if begin > from || from != at || to <= from || to > end || end > len(s) || end-begin > custom.MaxWindow+3*utf8.UTFMax {
+				t.Fatalf("%v of %d bytes", w, len(s))
 			}
-			return best
+			if end < len(s) && end-to < custom.MaxMatch {
+				t.Fatalf("%v does not see far enough", w)
+			}
+			at, sum = to, sum+end-begin
 		}
-		if small, large := least(4<<10), least(32<<10); large > 24*small {
-			t.Errorf("%s: 4 KiB took %v, 32 KiB %v", name, small, large)
+		if at != len(s) || sum > 2*len(s)+custom.MaxWindow {
+			t.Fatalf("%d of %d bytes, seen %d", at, len(s), sum)
 		}
-	}
+	})
+}
+
+func TestNoTimeLeft(t *testing.T) {
+	t.Parallel()
 	s := compile(t, rec(func(r *custom.Recognizer) { r.Pattern, r.Finds = `a(?:.*b)?`, []string{"a"} }))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

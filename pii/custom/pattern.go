@@ -3,6 +3,7 @@ package custom
 import (
 	"context"
 	"fmt"
+	"iter"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -23,17 +24,32 @@ const (
 	lead  = 64
 )
 
+// window is a piece of a text, [from,to), and the text around it that a pattern
+// sees, [begin,end).
+type window struct{ begin, from, to, end int }
+
+// windows cuts a text into pieces.
+func windows(s string) iter.Seq[window] {
+	return func(yield func(window) bool) {
+		for from := 0; from < len(s); {
+			to := forward(s, from+piece)
+			if !yield(window{backward(s, from-lead), from, to, forward(s, to+MaxMatch)}) {
+				return
+			}
+			from = to
+		}
+	}
+}
+
 // pattern adds the matches of recognizer i.
 func (r *run) pattern(ctx context.Context, i int) error {
 	s, c := r.text.Value, r.set.list[i]
-	for from := 0; from < len(s); {
+	for w := range windows(s) {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("%w: %w", pii.ErrUnexamined, err)
 		}
-		to := forward(s, from+piece)
-		begin, end := backward(s, from-lead), forward(s, to+MaxMatch)
+		begin, from, to, end := w.begin, w.from, w.to, w.end
 		if c.needs != "" && !strings.Contains(s[begin:end], c.needs) {
-			from = to
 			continue
 		}
 		for _, m := range c.pattern.FindAllStringSubmatchIndex(s[begin:end], -1) {
@@ -47,7 +63,6 @@ func (r *run) pattern(ctx context.Context, i int) error {
 			}
 			r.add(i, place{begin + at.start, begin + at.end})
 		}
-		from = to
 	}
 	return nil
 }

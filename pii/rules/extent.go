@@ -115,3 +115,29 @@ func wordRun(s string, i int) int {
 	}
 	return last - start
 }
+
+// maxSecret bounds the secrets that have only a name: a sealed one of a cluster
+// has several thousand characters.
+const maxSecret = 1 << 14
+
+// argument reads a value that is the argument behind a name, as in
+// define('PASSWORD', 'x') and setopt(CURLOPT_PASSWORD, "x").
+func argument(s string, i int) (link, bool) {
+	skip := func(signs string, most int) {
+		for n := 0; i < len(s) && n < most && strings.IndexByte(signs, s[i]) >= 0; n++ {
+			i++
+		}
+	}
+	skip("\\\"'`", 2)
+	skip(" ", 2)
+	if i >= len(s) || s[i] != ',' {
+		return link{}, false
+	}
+	i++
+	skip(" ", 2)
+	skip("\\", 1)
+	if i+1 >= len(s) || s[i] != '"' && s[i] != '\'' {
+		return link{}, false
+	}
+	return link{at: i + 1, strong: true, quote: s[i]}, true
+}

@@ -41,6 +41,9 @@ func TestFaultsOfOld(t *testing.T) {
 		{"an account before it", "", "ID/PW: kim/iPp0@GRq", pii.Password, "iPp0@GRq"},
 		{"an option of a command", "", "login --user kim --password dipPr127Gg", pii.Password, "dipPr127Gg"},
 		{"the secret of an OAuth client", "client_secret", "p8e-ibndcvsmAp9ZgPBZ606FSlYIZVlsZ-g5", pii.AuthToken, "p8e-ibndcvsmAp9ZgPBZ606FSlYIZVlsZ-g5"},
+		{"an argument", "", `easy_setopt(curl, CURLOPT_PASSWORD, "KiASRCRiGF_x1");`, pii.Password, "KiASRCRiGF_x1"},
+		{"the second of a definition", "", `define( 'PASSWORD' , '2Arh5dA1Sn0ywiVY' );`, pii.Password, "2Arh5dA1Sn0ywiVY"},
+		{"a list of names", "", `fields = ["password", "username", "first_name"]`, "", ""},
 		{"a key of a manual", "", "npm_NFX6dCpmIWvQ7megnY0AtQwkoKzWcEXAMPLE", "", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -30,6 +30,12 @@ func (s *Set) passwords(t *text, out *findings) {
 
 func (s *Set) password(t *text, h hit, out *findings) {
 	l, ok := follow(t.s, int(h.end), true)
+	if arg, found := argument(t.s, int(h.end)); found {
+		if end, closed := closing(t.s, arg.at, arg.quote); !closed || !s.looksSecret(t.s[arg.at:end]) {
+			return
+		}
+		l, ok = arg, true
+	}
 	if !ok || l.at < t.key {
 		return
 	}
@@ -233,6 +239,9 @@ const weakNames = " api auth credential credentials key keys secret secrets toke
 
 func (s *Set) namedSecret(t *text, h hit, rule string, least float64, out *findings) {
 	l, ok := follow(t.s, int(h.end), false)
+	if arg, found := argument(t.s, int(h.end)); found {
+		l, ok = arg, true
+	}
 	if option(t.s, h) && l.words == 0 {
 		l.strong = true // an option of a command: --token X
 	}
@@ -241,7 +250,7 @@ func (s *Set) namedSecret(t *text, h hit, rule string, least float64, out *findi
 	}
 	start, end, quoted := secretExtent(t, l)
 	v := t.s[start:end]
-	if len(v) > 4096 {
+	if len(v) > maxSecret {
 		return
 	}
 	size, weak := 8, strings.Contains(weakNames, " "+lowerASCII(t.s[h.start:h.end])+" ")

@@ -27,7 +27,7 @@ import (
 
 // codeVersion changes whenever the code finds something else in the same text
 // with the same data.
-const codeVersion = "3"
+const codeVersion = "4"
 
 // Rule describes a recognizer for people.
 type Rule struct {

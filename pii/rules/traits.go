@@ -119,12 +119,52 @@ func (s *Set) says(t *text, person, trait hit, kind class) bool {
 			return false
 		}
 	}
+	if kind == s.c.ethnicity && !ofPerson(t, trait, words, possessive) {
+		return false
+	}
 	for _, w := range words {
 		if oneOf("am is was are were have has had having been being take takes taking suffer suffers suffering suffered prescribed prescribes diagnosed identify identifies tested become became came with got getting ended served as bin ist habe hat leide leidet suis ai est a souffre soy tengo es tiene sufre sono ho ha è soffre ben heb heeft mam jest har är jestem", w) {
 			return s.nounFree(t, trait, kind)
 		}
 	}
 	return false
+}
+
+// ofPerson reports that an origin is said of a person and not of a thing of
+// theirs, as in "my car is German". Black and white are colours first: they count
+// right behind "is", or before a word for a person.
+func ofPerson(t *text, trait hit, words []string, possessive bool) bool {
+	if possessive {
+		if !oneOf("family parents grandparents ancestors kids twins ex fiancé fiancée roommate flatmate landlord landlady teacher doctor nurse nanny manager neighbours neighbors nationality citizenship ethnicity race origin origins roots background heritage ancestry", words[0]) {
+			return false
+		}
+		words = words[1:]
+	}
+	if !oneOf("black white", lowerASCII(t.s[trait.start:trait.end])) {
+		return true
+	}
+	next := following(t, trait)
+	if oneOf(humans, next) {
+		return true
+	}
+	if len(words) == 0 || next == "with" || !oneOf("am is are was were identify identifies identified", words[0]) {
+		return false
+	}
+	for _, w := range words[1:] {
+		if !oneOf("a an as half part also both year years old", w) && (w[0] < '0' || w[0] > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+// humans are words for a person that an origin may stand before.
+const humans = "immigrant woman women man men male female person people girl boy student worker mother father citizen"
+
+// following returns the word behind a phrase in small letters.
+func following(t *text, h hit) string {
+	next, _, _ := strings.Cut(strings.TrimSpace(t.s[h.end:min(len(t.s), int(h.end)+24)]), " ")
+	return strings.ToLower(strings.Trim(next, ".,;!?"))
 }
 
 // nounFree leaves out traits that only describe a thing, as "I have a German
@@ -137,9 +177,8 @@ func (s *Set) nounFree(t *text, trait hit, kind class) bool {
 	if rest == "" || strings.IndexByte(",.;!?\n\")", rest[0]) >= 0 {
 		return true
 	}
-	next, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
-	next = strings.ToLower(strings.Trim(next, ".,;!?"))
-	return oneOf("and but or so by who how citizen national origin descent heritage background immigrant woman man person girl boy student worker mother father in from with since because too now at when which that und aber oder et mais y pero e ma en maar", next)
+	next := following(t, trait)
+	return oneOf(humans, next) || oneOf("and but or so by who how national origin descent heritage background in from with since because too now at when which that und aber oder et mais y pero e ma en maar", next)
 }
 
 // traitField takes the value of a field as "religion: Sikh".

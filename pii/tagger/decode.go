@@ -18,7 +18,7 @@ const maxSegment = 256
 // found is a span of tokens [from,to] with a label and its probability.
 type found struct {
 	from, to int
-	label    int // id
+	label    int     // id
 	prob     float64 // of the label, the mean over the tokens
 	inside   float64 // of any label, likewise
 }

@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"weir/pii"
 	"weir/pii/tagger/internal/feature"
@@ -46,6 +47,7 @@ type Tagger struct {
 	net      *network
 	manifest *Manifest
 	version  string
+	lists    *feature.Lists
 	features *feature.Extractor
 	labels   [numLabels]pii.Label
 	bias     [numLabels]float32
@@ -67,7 +69,7 @@ func Load() (*Tagger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the tagger: %w", err)
 	}
-	t := &Tagger{net: net, manifest: m, features: feature.NewExtractor(lists), tuning: tuned}
+	t := &Tagger{net: net, manifest: m, lists: lists, features: feature.NewExtractor(lists), tuning: tuned}
 	sum := sha256.Sum256(tuningFile)
 	t.version = codeVersion + "-" + m.SHA256[:16] + "-" + hex.EncodeToString(sum[:4])
 	for i, l := range pii.Labels() {
@@ -136,7 +138,7 @@ func (t *Tagger) classify(ctx context.Context, text pii.Text, w *workspace) ([]c
 	var out []candidate
 	for _, f := range w.found {
 		start, end := int(w.toks[f.from].Start), int(w.toks[f.to].End)
-		if start < w.key || unlikely(s, start, end, t.labels[f.label-1]) {
+		if start < w.key || t.unlikely(s, start, end, t.labels[f.label-1]) {
 			continue
 		}
 		out = append(out, candidate{pii.Span{
@@ -146,19 +148,31 @@ func (t *Tagger) classify(ctx context.Context, text pii.Text, w *workspace) ([]c
 	return out, nil
 }
 
-// unlikely reports what is never a name, place or organization: an account
-// name, a part of an identifier, and a sign, unless it parts from an account name
-// by a blank, as in text that was cut into words.
-func unlikely(s string, start, end int, l pii.Label) bool {
+// unlikely reports what is never a name, place or organization: an account name,
+// a part of an identifier, and a sign. Only in text that was cut into words is an
+// account name parted from its sign, and it is no plain word, as in "@ noon".
+func (t *Tagger) unlikely(s string, start, end int, l pii.Label) bool {
 	switch l {
 	case pii.PersonName, pii.Location, pii.Organization:
 	default:
 		return false
 	}
 	if s[start:end] == "@" {
-		return !strings.HasPrefix(s[end:], " ")
+		rest, cut := strings.CutPrefix(s[end:], " ")
+		return !cut || t.lists.Common(firstWord(rest)) || firstWord(rest) == ""
+	}
+	if l == pii.PersonName && strings.HasSuffix(s[:start], "@ ") && t.lists.Common(firstWord(s[start:])) {
+		return true
 	}
 	return s[start] == '@' || start > 0 && (s[start-1] == '@' || s[start-1] == '_') || strings.HasPrefix(s[end:], "_") || strings.Contains(s[start:end], "_")
+}
+
+// firstWord returns the letters that s begins with.
+func firstWord(s string) string {
+	if i := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }); i >= 0 {
+		return s[:i]
+	}
+	return s
 }
 
 // release keeps a workspace for another text, unless a large one made it large.

@@ -177,23 +177,6 @@ func (g *gen) blend(w width) {
 	g.ret()
 }
 
-// widen makes floats of bfloat16.
-func (g *gen) widen(w width) {
-	g.p("\n// func widen%s(dst *float32, src *uint16, n int)", w.name)
-	g.fn("widen"+w.name, 24)
-	g.in("MOVQ dst+0(FP), DI")
-	g.in("MOVQ src+8(FP), SI")
-	g.in("MOVQ n+16(FP), CX")
-	g.p("loop:")
-	g.in("PREFETCHT0 1024(SI)")
-	g.in("VPMOVZXWD (SI), %s0", w.reg)
-	g.in("VPSLLD $16, %[1]s0, %[1]s0", w.reg)
-	g.in("VMOVUPS %s0, (DI)", w.reg)
-	g.in("ADDQ $%d, SI", 2*w.floats)
-	g.step(w, "DI")
-	g.ret()
-}
-
 // read reads and throws away: the roof of everything that streams.
 func (g *gen) read(w width) {
 	bytes := 4 * w.floats

@@ -15,6 +15,7 @@ func (g *gen) constants() {
 		low = append(low, 0x0f0f0f0f)
 	}
 	g.data("index", index...)
+	g.data("eight", 0, 4, 8, 12, 2, 6, 10, 14, 0, 4, 8, 12, 2, 6, 10, 14)
 	g.data("nibble", nibble...)
 	g.data("low", low...)
 	g.data("fifteen", 15, 15, 15, 15, 15, 15, 15, 15)
@@ -43,9 +44,11 @@ func (g *gen) constants() {
 //	R10 product, AX distance of products, R13 tail
 const matrixArgs = "w, sc, bi *byte, blocks, tail, rows int, x unsafe.Pointer, stride uintptr, y *float32, ystride uintptr"
 
-func (g *gen) matrixHead(name string) {
+func (g *gen) matrixHead(name string) { g.matrixHeadFrame(name, 0) }
+
+func (g *gen) matrixHeadFrame(name string, frame int) {
 	g.p("\n// func %s(%s)", name, matrixArgs)
-	g.fn(name, 80)
+	g.p("\nTEXT ·%s(SB), NOSPLIT, $%d-80", name, frame)
 	g.in("MOVQ w+0(FP), R8")
 	g.in("MOVQ sc+8(FP), SI")
 	g.in("MOVQ bi+16(FP), DI")
@@ -170,15 +173,14 @@ func (g *gen) blocks(n, vectorBytes int, body func(tail bool)) {
 const ahead = 2048
 
 // q4int512: 4-bit codes, n vectors of 8 bits. A block of 512 columns is 256
-// bytes of codes, read once for all vectors, which come from the cache. Sums
-// in Z0 to Z(n-1).
+// bytes of codes, read once for all vectors, which come from the cache. The
+// integer sum of each group is whole before it becomes a float: a lane of Y0
+// to Y(n-1) for each of a block's eight groups, as in the panel kernels.
 func (g *gen) q4int512(n int) {
+	const lo, hi, tmp, order, ints = 20, 21, 22, 23, 4
 	g.matrixHead(fmt.Sprintf("q4int512x%d", n))
 	g.masks()
-	g.in("LEAQ ·index(SB), CX")
-	for c := range 4 {
-		g.in("VMOVDQU64 %d(CX), Z%d", 64*c, 8+c)
-	}
+	g.in("VMOVDQU64 ·eight(SB), Z%d", order)
 	g.in("VMOVDQU64 ·low(SB), Z31")
 	g.rowHead(n)
 	g.zero("Z", 0, n)
@@ -188,31 +190,53 @@ func (g *gen) q4int512(n int) {
 			g.in("PREFETCHT0 %d(DI)", ahead/16)
 		}
 		g.scales(tail)
-		for t := range n {
-			g.in("VMULPS %s, Y24, Y%d", at(t, 512), 16+t)
-			g.in("VMOVUPS %s, Y26", at(t, 544))
-			g.in("VFMADD231PS Z26, Z25, Z%d", t)
-		}
+		g.zero("Z", ints, ints+4*n)
 		for c := range 4 {
-			g.codes(tail, c, 27)
+			g.codes(tail, c, lo)
 			if n == 1 && !tail {
 				g.in("PREFETCHT0 %d(R8)", ahead+64*c)
 			}
-			g.in("VPSRLW $4, Z27, Z28")
-			g.in("VPANDD Z31, Z27, Z27")
-			g.in("VPANDD Z31, Z28, Z28")
+			g.in("VPSRLW $4, Z%d, Z%d", lo, hi)
+			g.in("VPANDD Z31, Z%d, Z%d", lo, lo)
+			g.in("VPANDD Z31, Z%d, Z%d", hi, hi)
 			for t := range n {
-				d, s := 12+t%2, 14+t%2
-				g.in("VPXORD Z%d, Z%d, Z%d", d, d, d)
-				g.in("VPDPBUSD %s, Z27, Z%d", at(t, 128*c), d)
-				g.in("VPDPBUSD %s, Z28, Z%d", at(t, 128*c+64), d)
-				g.in("VPERMPS Z%d, Z%d, Z%d", 16+t, 8+c, s)
-				g.in("VCVTDQ2PS Z%d, Z%d", d, d)
-				g.in("VFMADD231PS Z%d, Z%d, Z%d", d, s, t)
+				g.in("VPDPBUSD %s, Z%d, Z%d", at(t, 128*c), lo, ints+4*t+c)
+				g.in("VPDPBUSD %s, Z%d, Z%d", at(t, 128*c+64), hi, ints+4*t+c)
 			}
 		}
+		for t := range n {
+			d := ints + 4*t
+			g.in("VMOVUPS %s, Y26", at(t, 544))
+			g.in("VFMADD231PS Y26, Y25, Y%d", t)
+			g.in("VMULPS %s, Y24, Y26", at(t, 512))
+			g.join("VSHUFI32X4", d, d+1, tmp)
+			g.join("VSHUFI32X4", d+2, d+3, tmp)
+			g.join("VSHUFPS", d, d+2, tmp) // a quarter has two lanes each of groups i and 4+i
+			g.in("VPSHUFD $0xb1, Z%d, Z%d", d, tmp)
+			g.in("VPADDD Z%d, Z%d, Z%d", tmp, d, d)
+			g.in("VPERMD Z%d, Z%d, Z%d", d, order, d)
+			g.in("VCVTDQ2PS Y%d, Y%d", d, d)
+			g.in("VFMADD231PS Y%d, Y26, Y%d", d, t)
+		}
 	})
-	g.store(n, 12)
+	g.in("MOVQ R10, DX")
+	for t := range n {
+		g.sumY(t, tmp)
+		g.in("VMOVSS X%d, (DX)", t)
+		g.in("ADDQ AX, DX")
+	}
+	g.in("ADDQ $4, R10")
+	g.in("DECQ R9")
+	g.in("JNZ row")
+	g.ret()
+}
+
+// join adds neighbours, lanes or quarters, of Za and Zb to Za: half as many of
+// each.
+func (g *gen) join(shuffle string, a, b, tmp int) {
+	g.in("%s $0x88, Z%d, Z%d, Z%d", shuffle, b, a, tmp)
+	g.in("%s $0xdd, Z%d, Z%d, Z%d", shuffle, b, a, a)
+	g.in("VPADDD Z%d, Z%d, Z%d", tmp, a, a)
 }
 
 // q4flt512: 4-bit codes made weights, times n float vectors. Even columns are

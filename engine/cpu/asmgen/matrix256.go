@@ -2,9 +2,9 @@ package main
 
 import "fmt"
 
-// The kernels of matrix.go for AVX2. The halves of a wide register are two of
-// these, so all sums are the same to the last bit. They take whole blocks of
-// 512 columns only.
+// The kernels of matrix.go for AVX2, with the same sums to the last bit: the
+// halves of a wide register are two of these. They take whole blocks of 512
+// columns only.
 
 // weightHead broadcasts the scale of group g to Y10 and, if asked, its bias to
 // Y11.
@@ -46,42 +46,90 @@ func (g *gen) store256(n, each int) {
 }
 
 // q4int256: products of codes below 16 and of 8-bit activations fit 16 bits in
-// pairs of pairs: 4*15*127.
+// pairs of pairs: 4*15*127. For several vectors a block's codes are unpacked to
+// the stack first.
 func (g *gen) q4int256(n int) {
-	g.matrixHead(fmt.Sprintf("q4int256x%d", n))
+	name, frame := fmt.Sprintf("q4int256x%d", n), 0
+	if n > 1 {
+		frame = 512
+	}
+	g.matrixHeadFrame(name, frame)
 	g.in("VMOVDQU ·low(SB), Y15")
 	g.rowHead(n)
-	g.zero("Y", 0, 2*n)
+	g.zero("Y", 8, 8+n)
 	g.blocks256(n, 256, 576, func() {
-		g.in("VPMOVZXWD (DI), Y14")
-		g.in("VPSLLD $16, Y14, Y14")
-		for t := range n {
-			g.in("VMOVUPS %s, Y13", at(t, 544))
-			g.in("VFMADD231PS Y13, Y14, Y%d", 2*t)
+		for _, r := range []struct {
+			from string
+			to   int
+		}{{"SI", 13}, {"DI", 14}} {
+			g.in("VPMOVZXWD (%s), Y%d", r.from, r.to)
+			g.in("VPSLLD $16, Y%d, Y%d", r.to, r.to)
 		}
-		for group := range 8 {
-			g.weightHead(group, false)
-			g.in("VMOVDQU %d(R8), Y8", 32*group)
-			if n == 1 && group%2 == 0 {
-				g.in("PREFETCHT0 %d(R8)", ahead+32*group)
+		for group := 0; n > 1 && group < 8; group++ {
+			g.unpack256(group)
+			g.in("VMOVDQU Y6, %d(SP)", 64*group)
+			g.in("VMOVDQU Y7, %d(SP)", 64*group+32)
+		}
+		for t := range n {
+			for group := range 8 {
+				if n == 1 {
+					g.unpack256(group)
+					if group%2 == 0 {
+						g.in("PREFETCHT0 %d(R8)", ahead+32*group)
+					}
+				} else {
+					g.in("VMOVDQU %d(SP), Y6", 64*group)
+					g.in("VMOVDQU %d(SP), Y7", 64*group+32)
+				}
+				g.group256(at(t, group/2*128+group%2*32), at(t, group/2*128+group%2*32+64), group)
 			}
-			g.in("VPSRLW $4, Y8, Y9")
-			g.in("VPAND Y15, Y8, Y8")
-			g.in("VPAND Y15, Y9, Y9")
-			for t := range n {
-				x := group/2*128 + group%2*32
-				g.in("VPMADDUBSW %s, Y8, Y11", at(t, x))
-				g.in("VPMADDUBSW %s, Y9, Y12", at(t, x+64))
-				g.in("VPADDW Y12, Y11, Y11")
-				g.in("VPMADDWD ·ones(SB), Y11, Y11")
-				g.in("VCVTDQ2PS Y11, Y11")
-				g.in("VBROADCASTSS %s, Y12", at(t, 512+4*group))
-				g.in("VMULPS Y12, Y10, Y12")
-				g.in("VFMADD231PS Y11, Y12, Y%d", 2*t+group%2)
-			}
+			g.in("VPERM2I128 $0x20, Y2, Y1, Y3")
+			g.in("VPERM2I128 $0x31, Y2, Y1, Y1")
+			g.in("VPADDD Y3, Y1, Y1") // lane i is group i
+			g.in("VCVTDQ2PS Y1, Y1")
+			g.in("VMOVUPS %s, Y2", at(t, 544))
+			g.in("VFMADD231PS Y2, Y14, Y%d", 8+t)
+			g.in("VMULPS %s, Y13, Y2", at(t, 512))
+			g.in("VFMADD231PS Y1, Y2, Y%d", 8+t)
 		}
 	})
-	g.store256(n, 2)
+	g.in("MOVQ R10, DX")
+	for t := range n {
+		g.sumY(8+t, 1)
+		g.in("VMOVSS X%d, (DX)", 8+t)
+		g.in("ADDQ AX, DX")
+	}
+	g.in("ADDQ $4, R10")
+	g.in("DECQ R9")
+	g.in("JNZ row")
+	g.ret()
+}
+
+// unpack256 makes the codes of a group bytes, even columns in Y6 and odd ones in
+// Y7.
+func (g *gen) unpack256(group int) {
+	g.in("VMOVDQU %d(R8), Y6", 32*group)
+	g.in("VPSRLW $4, Y6, Y7")
+	g.in("VPAND Y15, Y6, Y6")
+	g.in("VPAND Y15, Y7, Y7")
+}
+
+// group256 multiplies Y6 and Y7 with activations. The sums of eight groups are
+// added pairwise as they come: those of groups 0 to 3 to Y1, the others to Y2,
+// in either half.
+func (g *gen) group256(even, odd string, group int) {
+	to := []int{1, 3, 4, 5, 2, 3, 4, 5}[group]
+	g.in("VPMADDUBSW %s, Y6, Y6", even)
+	g.in("VPMADDUBSW %s, Y7, Y7", odd)
+	g.in("VPADDW Y7, Y6, Y6")
+	g.in("VPMADDWD ·ones(SB), Y6, Y%d", to)
+	switch group % 4 {
+	case 1:
+		g.in("VPHADDD Y3, Y%[1]d, Y%[1]d", 1+group/4)
+	case 3:
+		g.in("VPHADDD Y5, Y4, Y4")
+		g.in("VPHADDD Y4, Y%[1]d, Y%[1]d", 1+group/4)
+	}
 }
 
 // q4flt256 keeps four sums a vector: even and odd columns of either half.

@@ -46,12 +46,12 @@ func (g *gen) exp(x, n, r int) {
 	g.in("VSCALEFPS Z%d, Z%d, Z%d", n, r, x)
 }
 
-// silu makes Zx x*sigmoid(x), by way of three more registers. Z29 is -0.
-func (g *gen) silu(x, e, n, r int) {
+// silu makes Zx y*sigmoid(x), by way of three more registers. Z29 is -0.
+func (g *gen) silu(x, y, e, n, r int) {
 	g.in("VPXORD Z29, Z%d, Z%d", x, e)
 	g.exp(e, n, r)
 	g.in("VADDPS Z28, Z%d, Z%d", e, e) // the last term of the series is 1
-	g.in("VDIVPS Z%d, Z%d, Z%d", e, x, x)
+	g.in("VDIVPS Z%d, Z%d, Z%d", e, y, x)
 }
 
 func (g *gen) minusZero() {
@@ -71,10 +71,25 @@ func (g *gen) vectors512() {
 	g.in("MOVQ n+24(FP), CX")
 	g.p("loop:")
 	g.in("VMOVUPS (SI), Z0")
-	g.silu(0, 1, 2, 3)
+	g.silu(0, 0, 1, 2, 3)
 	g.in("VMULPS (DX), Z0, Z0")
 	g.in("VMOVUPS Z0, (DI)")
 	g.each("DI", "SI", "DX")
+	g.ret()
+
+	g.p("\n// func sigmoidMul512(x, gate *float32, n int)")
+	g.fn("sigmoidMul512", 24)
+	g.expConsts()
+	g.minusZero()
+	g.in("MOVQ x+0(FP), DI")
+	g.in("MOVQ gate+8(FP), SI")
+	g.in("MOVQ n+16(FP), CX")
+	g.p("loop:")
+	g.in("VMOVUPS (SI), Z0")
+	g.in("VMOVUPS (DI), Z4")
+	g.silu(0, 4, 1, 2, 3)
+	g.in("VMOVUPS Z0, (DI)")
+	g.each("DI", "SI")
 	g.ret()
 
 	g.p("\n// func exp512(x *float32, n int, top float32) float32")
@@ -127,7 +142,7 @@ func (g *gen) conv512() {
 		g.in("VMOVUPS (%s), Z1", rows[j])
 		g.in("VFMADD231PS (%s), Z1, Z0", taps[j])
 	}
-	g.silu(0, 1, 2, 3)
+	g.silu(0, 0, 1, 2, 3)
 	g.in("VMOVUPS Z0, (DI)")
 	g.each(append(append(rows, taps...), "DI")...)
 	g.ret()

@@ -76,6 +76,14 @@ kernel void past(
     uint i [[thread_position_in_grid]]) {
   y[i] = x[i + 32u];
 }
+kernel void through(
+    device const float *x [[buffer(0)]],
+    device float *y [[buffer(1)]],
+    device float *z [[buffer(2)]],
+    uint i [[thread_position_in_grid]]) {
+  y[i] = 5.0f;
+  z[i] = x[i];
+}
 kernel void tie(
     device atomic_uint *n [[buffer(0)]],
     device uint *rank [[buffer(1)]],
@@ -287,6 +295,28 @@ func TestCheckerSeesNeighbours(t *testing.T) {
 	} {
 		if err := play(d, launch("past", 1, 32, r.args...)); err == nil || !strings.Contains(err.Error(), r.want) {
 			t.Errorf("%s: got %v, want %q", r.name, err, r.want)
+		}
+	}
+}
+
+// Arguments that lie side by side, and two over the same bytes: the checker
+// moves them apart for the launch, and brings back what was written. What is
+// written through one argument is read through the other.
+func TestCheckerKeepsAliases(t *testing.T) {
+	t.Parallel()
+	for name, o := range modes() {
+		d := open(t, text, o)
+		all := floats(t, d, 96)
+		if err := d.Write(all.Buf, 256, []byte{0, 0, 0xc0, 0x3f}); err != nil { // 1.5
+			t.Fatal(err)
+		}
+		one := device.Part(all.Buf, 0, 128)
+		if err := play(d, launch("through", 1, 32, one, one, device.Part(all.Buf, 128, 128))); err != nil {
+			t.Fatal(err)
+		}
+		got := download[float32](t, d, all, 96)
+		if got[0] != 5 || got[31] != 5 || got[32] != 5 || got[63] != 5 || got[64] != 1.5 || got[65] != 0 {
+			t.Errorf("%s: got %v", name, got)
 		}
 	}
 }

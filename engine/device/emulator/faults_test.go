@@ -89,6 +89,8 @@ func TestPlantedFaults(t *testing.T) {
 	}{
 		{"bad_missing_barrier", 1, []int{n}, true, "threadgroup memory"},
 		{"bad_wrong_fence", 1, []int{n}, false, "of device memory byte"},
+		{"bad_wrong_fence_threadgroup", 1, []int{n}, true, "of threadgroup memory byte"},
+		{"bad_read_beside_atomics", 1, []int{1, n}, false, "of device memory byte"},
 		{"bad_oob", 2, []int{2 * n, 2 * n}, false, "outside every buffer (nearest: buffer(0)"},
 		{"bad_divergent_barrier", 1, []int{n}, false, "barrier"},
 		{"bad_divergent_simd", 1, []int{n}, false, "simdgroup"},

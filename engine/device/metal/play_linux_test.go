@@ -90,7 +90,7 @@ func TestPlay(t *testing.T) {
 	p, err := d.Compile(&device.Stream{Commands: []device.Command{
 		scale(x, y, 32, 0.5, 3, 4096), // y = x/2 + 4096 + 3032
 		add(x, y, z),                  // z = x + y
-		scale(z, x, 32, 2, 1, 16),     // x = 2z + 16 + 1032
+		scale(z, x, 32, 2, 1, 32),     // x = 2z + 32 + 1032
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestPlay(t *testing.T) {
 			t.Errorf("took %v", took)
 		}
 		for i := range want {
-			want[i] = 2*(want[i]+want[i]*0.5+4096+3032) + 16 + 1032
+			want[i] = 2*(want[i]+want[i]*0.5+4096+3032) + 32 + 1032
 		}
 		if got := read(t, d, x, 32); !slices.Equal(got, want) {
 			t.Fatalf("round %d: got %v, want %v", round, got, want)
@@ -122,8 +122,8 @@ func TestPlay(t *testing.T) {
 		t.Errorf("ran %v", f.log)
 	}
 	// pipeline, buffers, bytes, threadgroup memory, launch; barrier, pipeline, two
-	// rows of buffers, memory made small, launch; barrier and 4; end.
-	if n := metal.Sends(p); n != 5+6+5+1 {
+	// rows of buffers, memory made small, launch; barrier and 5; end.
+	if n := metal.Sends(p); n != 5+6+6+1 {
 		t.Errorf("%d sends for three launches", n)
 	}
 	if err := p.Close(); err != nil {

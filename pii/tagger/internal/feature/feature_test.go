@@ -1,6 +1,7 @@
 package feature_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -56,6 +57,115 @@ func TestLists(t *testing.T) {
 	if _, err := feature.ReadLists([]byte{1, 2, 3}); err == nil {
 		t.Error("lists that are cut off are no error")
 	}
+}
+
+// TestPackedLists holds that lists come back as they were packed, each flag by
+// itself and all together, and that damage is an error.
+func TestPackedLists(t *testing.T) {
+	t.Parallel()
+	words := map[string]uint8{"anna": 1, "berg": 2, "und": 4, "oslo": 8, "kowalski": 16, "acme": 32, "rose": 63}
+	packed := feature.PackLists(words)
+	l, err := feature.ReadLists(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := feature.PackLists(words); !cmp.Equal(packed, again) {
+		t.Error("the same words are packed differently")
+	}
+	x, none := feature.NewExtractor(l), emptyLists(t)
+	seen := map[uint16]bool{}
+	for w := range words {
+		row := more(t, x, none, w, 0)
+		if len(row) != 1 || seen[row[0]] {
+			t.Errorf("%s gives the rows %v, of its own must be one", w, row)
+			continue
+		}
+		seen[row[0]] = true
+	}
+	for cut := 1; cut < len(packed); cut++ {
+		if _, err := feature.ReadLists(packed[:cut]); err == nil {
+			t.Errorf("lists cut off after %d bytes are no error", cut)
+		}
+	}
+	if _, err := feature.ReadLists(append(packed, 0)); err == nil {
+		t.Error("lists with a rest are no error")
+	}
+	for i := range packed {
+		damaged := append([]byte(nil), packed...)
+		damaged[i] ^= 0x80
+		_, _ = feature.ReadLists(damaged) // must not panic, nor grow without end
+	}
+}
+
+// TestParts holds which words of a script without blanks are known at which of
+// their characters.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	l, err := feature.ReadLists(feature.PackLists(map[string]uint8{
+		"山田": feature.ListSurname, "太郎": feature.ListForename, "山": feature.ListCommon, "一二三四五六": feature.ListOrg, "一二三四五六七": feature.ListPlace,
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, none := feature.NewExtractor(l), emptyLists(t)
+	for _, row := range []struct {
+		name, text string
+		at, want   int
+	}{
+		{"two words begin here", "山田太郎さん", 0, 2},
+		{"one ends here", "山田太郎さん", 1, 1},
+		{"one begins here", "山田太郎さん", 2, 1},
+		{"none begins or ends here", "山田太郎さん", 4, 0},
+		{"of a word that a sign cuts, only the character", "山・田。山/田", 4, 1},
+		{"Latin letters cut it too", "太A郎", 0, 0},
+		{"as long as is looked for", "一二三四五六七", 0, 1},
+		{"and its end", "一二三四五六七", 5, 1},
+		{"a longer one is not found", "一二三四五六七", 6, 0},
+		{"a cut character at the end", "山\xe7\x94", 0, 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			if got := more(t, x, none, row.text, row.at); len(got) != row.want {
+				t.Errorf("%d rows of lists, want %d", len(got), row.want)
+			}
+		})
+	}
+}
+
+// TestStem holds that a name is known by its genitive, in a row of its own.
+func TestStem(t *testing.T) {
+	t.Parallel()
+	l, err := feature.ReadLists(feature.PackLists(map[string]uint8{"müller": feature.ListSurname, "ann": feature.ListForename, "hans": feature.ListForename, "han": feature.ListPlace}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, none := feature.NewExtractor(l), emptyLists(t)
+	name, genitive := more(t, x, none, "Müller", 0), more(t, x, none, "Müllers", 0)
+	if len(name) != 1 || len(genitive) != 1 || name[0] == genitive[0] {
+		t.Errorf("name %v, genitive %v: must be one row each, not the same", name, genitive)
+	}
+	for w, want := range map[string]int{"Anns": 0, "Hans": 1, "MÜLLERS": 1, "Müllerss": 0} {
+		if got := more(t, x, none, w, 0); len(got) != want {
+			t.Errorf("%s: %d rows, want %d", w, len(got), want)
+		}
+	}
+}
+
+// more returns the rows of a token that are there by the lists.
+func more(t testing.TB, x, none *feature.Extractor, s string, at int) []uint16 {
+	t.Helper()
+	toks := feature.Tokens(s, nil)
+	all, without := x.IDs(s, toks, at, nil), none.IDs(s, toks, at, nil)
+	if len(all) > feature.MaxIDs {
+		t.Fatalf("token has %d rows", len(all))
+	}
+	var out []uint16
+	for _, id := range all {
+		if !slices.Contains(without, id) {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 func emptyLists(t testing.TB) *feature.Extractor {

@@ -115,6 +115,9 @@ func ReadLists(b []byte) (*Lists, error) {
 	return l, nil
 }
 
+// Common reports whether a word is in the lists as one that is not only a name.
+func (l *Lists) Common(word string) bool { return l.Lookup(hashWord(word))&ListCommon != 0 }
+
 func (l *Lists) put(e uint32) {
 	at := l.home(e >> (32 - hashBits))
 	for l.slots[at] != 0 {
