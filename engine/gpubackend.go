@@ -108,7 +108,11 @@ func (b *gpuBackend) restart(lost *gpu.Model) {
 			return
 		}
 		b.mu.Unlock()
-		b.log.Error("open GPU again", "component", "engine", "error", gpuError{err})
+		message := "open GPU again"
+		if errors.Is(err, device.ErrLost) { // as after an illegal address with NVIDIA's driver
+			message = "open GPU again: the driver gives this process none any more, so it must be started anew"
+		}
+		b.log.Error(message, "component", "engine", "error", gpuError{err})
 		select {
 		case <-b.quit:
 			return

@@ -355,11 +355,18 @@ func TestGPUClosedWhileLost(t *testing.T) {
 	devicetest.Emulator(t, emulator.Options{})
 	synctest.Test(t, func(t *testing.T) {
 		d := &emulated{tb: t}
-		e, err := engine.Open(tiny, engine.Options{AnySize: true, Device: d.open})
+		var log bytes.Buffer
+		gone := false
+		e, err := engine.Open(tiny, engine.Options{AnySize: true, Log: logger(t, &log), Device: func() (device.Device, error) {
+			if gone {
+				return nil, device.ErrLost
+			}
+			return d.open()
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.fails = 1 << 30
+		gone = true
 		d.last().Fail = func(string) error { return device.ErrLost }
 		if err := e.NewSession().Extend(t.Context(), []int32{1}); !errors.Is(err, engine.ErrLost) {
 			t.Fatal(err)
@@ -367,6 +374,9 @@ func TestGPUClosedWhileLost(t *testing.T) {
 		time.Sleep(time.Hour)
 		if err := errors.Join(e.Close(), e.Close()); err != nil {
 			t.Error(err)
+		}
+		if n := strings.Count(log.String(), "must be started anew"); n < 50 || n > 80 { // one a minute
+			t.Errorf("logged %d times that it is of no use to try", n)
 		}
 	})
 }
