@@ -111,5 +111,5 @@ func (s *step) part(w *cpu.Worker, rows int) int {
 	if s.n > 1 {
 		return rowPart
 	}
-	return min(max(rows/(4*w.N)&^(rowPart-1), rowPart), longPart)
+	return min(max(rows/(2*w.N)&^(rowPart-1), rowPart), longPart)
 }
