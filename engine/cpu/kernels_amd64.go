@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-//go:generate go run ./asmgen kernels_amd64.s
+//go:generate go run ./asmgen kernels_amd64.s kernels_arm64.s
 
 func best() Level {
 	x := &cpu.X86
@@ -187,6 +187,8 @@ func (k Kernels) exp(x []float32, top float32) float32 { return exp512(&x[0], le
 
 // stripe is a kernel of the delta rule for some columns of the state.
 type stripe = func(s *float32, stride uintptr, key, q *float32, keys int, v, out *float32, decay, beta float32)
+
+func (k Kernels) hasDelta(cols int) bool { return k.wide(cols, AVX2) == cols }
 
 // delta takes the columns of the state in stripes that fit the registers.
 func (k Kernels) delta(out, s, key, q, v []float32, decay, beta float32) {
