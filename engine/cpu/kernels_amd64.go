@@ -44,10 +44,11 @@ func (k Kernels) mulVector(p *Panel, y []float32, stride int, m *Matrix, lo, hi 
 	}
 	if k.level == AVX512 && in.Form == Int8 && t1-t0 >= panelVectors && m.Cols%(2*Group) == 0 {
 		for ; hi-lo >= panelRows; lo += panelRows {
-			p.fill(m, lo)
+			p.fill(m, lo, hi)
 			p.mul(y, stride, in, t0, t1)
 			y = y[min(panelRows, len(y)):]
 		}
+		p.then = nil
 	}
 	rows := rowBlock
 	if t1-t0 == 1 {

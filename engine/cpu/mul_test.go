@@ -75,8 +75,19 @@ func apart(got, want []float32) float64 {
 // each kind of rest, the widths of the real model, and rows enough for panels
 // of them.
 var shapes = []struct{ rows, cols int }{
-	{1, 64}, {3, 128}, {17, 192}, {5, 448}, {33, 512}, {7, 576}, {4, 960}, {16, 1024}, {2, 2048}, {3, 4096},
-	{16, 640}, {48, 896}, {37, 2048},
+	{1, 64},
+	{3, 128},
+	{17, 192},
+	{5, 448},
+	{33, 512},
+	{7, 576},
+	{4, 960},
+	{16, 1024},
+	{2, 2048},
+	{3, 4096},
+	{16, 640},
+	{48, 896},
+	{37, 2048},
 }
 
 var forms = []struct {
