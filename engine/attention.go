@@ -19,6 +19,7 @@ func (s *step) attend(w *cpu.Worker, l *attentionWeights, layer int) {
 	s.attendHeads(w, layer)
 	w.Sync()
 	s.fill(w, s.attendIn, s.mixed, d.queries())
+	w.Sync()
 	s.project(w, &l.out, s.attendIn)
 }
 

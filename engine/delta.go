@@ -21,6 +21,7 @@ func (s *step) deltaRule(w *cpu.Worker, l *deltaWeights, layer int) {
 	}
 	w.Sync()
 	s.fill(w, s.deltaIn, s.mixed, d.values())
+	w.Sync()
 	s.project(w, &l.out, s.deltaIn)
 }
 
@@ -29,7 +30,6 @@ func (s *step) fill(w *cpu.Worker, in *cpu.Input, x []float32, n int) {
 	for t := range w.Each(s.n) {
 		s.k.Set(in, t, x[t*n:(t+1)*n])
 	}
-	w.Sync()
 }
 
 // deltaHead runs one key head with the value heads that share it, over all

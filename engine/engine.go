@@ -31,7 +31,7 @@ type Options struct {
 	// Results then depend on where a prompt is cut, by rounding.
 	ChunkedDelta bool
 	// Kernels names the instructions to use, as [cpu.Level] does: "plain",
-	// "avx2" or "avx512". Empty is the best this processor has.
+	// "avx2", "avx512" or "neon". Empty is the best this processor has.
 	Kernels string
 	// MaxContext bounds a session's tokens; zero is the model's own limit.
 	MaxContext int

@@ -31,6 +31,10 @@ func (s *step) mixExperts(w *cpu.Worker, l *moeWeights) {
 		if in == s.in {
 			from, to = 0, 1
 		}
+		s.local[w.ID].then = nil
+		if j := i + w.N; j < len(s.busy)*parts { // most likely the next for this worker
+			s.local[w.ID].then, s.local[w.ID].thenRow = &l.gate[s.busy[j/parts]], j%parts*part
+		}
 		s.swiGLU(w, out, d.width, &l.gate[e], &l.up[e], lo, min(lo+part, d.width), in, from, to)
 	}
 	w.Sync()
@@ -53,8 +57,11 @@ func (s *step) addExperts(w *cpu.Worker, l *moeWeights, lo, hi int) {
 	if s.rounds {
 		chosen, shared = s.mix, s.side
 	}
-	for _, e := range s.busy {
+	for i, e := range s.busy {
 		a, b := s.first[e], s.first[e+1]
+		if i+1 < len(s.busy) {
+			s.local[w.ID].panel.Expect(&l.down[s.busy[i+1]], lo)
+		}
 		s.addProduct(w, chosen, &l.down[e], lo, hi, s.actIn, a, b, s.owner[a:b], s.weight[a:b])
 	}
 	s.addProduct(w, shared, &l.sDown, lo, hi, s.sharedIn, 0, s.n, nil, s.share)
@@ -66,12 +73,16 @@ func (s *step) addExperts(w *cpu.Worker, l *moeWeights, lo, hi int) {
 // swiGLU is silu(gate*x) * (up*x) for vectors t0 to t1, to out [t1-t0, width],
 // rows lo to hi.
 func (s *step) swiGLU(w *cpu.Worker, out []float32, width int, gate, up *cpu.Matrix, lo, hi int, in *cpu.Input, t0, t1 int) {
-	y, n := s.local[w.ID].product, hi-lo
+	y, n, local := s.local[w.ID].product, hi-lo, &s.local[w.ID]
 	for t := t0; t < t1; t += tokenUnit {
 		end := min(t+tokenUnit, t1)
-		s.k.Mul(s.local[w.ID].panel, y, n, gate, lo, hi, in, t, end)
+		local.panel.Expect(up, lo)
+		s.k.Mul(local.panel, y, n, gate, lo, hi, in, t, end)
 		u := y[(end-t)*n:]
-		s.k.Mul(s.local[w.ID].panel, u, n, up, lo, hi, in, t, end)
+		if local.then != nil {
+			local.panel.Expect(local.then, local.thenRow)
+		}
+		s.k.Mul(local.panel, u, n, up, lo, hi, in, t, end)
 		for i := range end - t {
 			a, b := y[i*n:(i+1)*n], u[i*n:(i+1)*n]
 			s.round(a)

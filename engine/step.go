@@ -8,7 +8,7 @@ const (
 	// others waiting for a little only. A single token takes up to longPart. They
 	// are multiples of 16, so that two workers never write to one cache line of a
 	// product.
-	rowPart, longPart = 64, 256
+	rowPart, longPart = 128, 256
 	// vectorPart is how many experts' vectors a worker makes ready at a time.
 	vectorPart = 4
 	// tokenUnit is how many vectors meet a share of rows before the products
@@ -64,6 +64,8 @@ type scratch struct {
 	product []float32 // [2, tokenUnit, rowPart] or [2, longPart]
 	scores  []float32 // [heads, pageTokens]
 	panel   *cpu.Panel
+	then    *cpu.Matrix // what swiGLU's worker is likely to multiply next, and from where
+	thenRow int
 	row     []float32 // [headDim]
 
 	chunk       *cpu.DeltaChunk
@@ -111,5 +113,5 @@ func (s *step) part(w *cpu.Worker, rows int) int {
 	if s.n > 1 {
 		return rowPart
 	}
-	return min(max(rows/(4*w.N)&^(rowPart-1), rowPart), longPart)
+	return min(max(rows/(2*w.N)&^(rowPart-1), rowPart), longPart)
 }

@@ -28,7 +28,7 @@ type engineFlags struct {
 	Checkpoint string `help:"Folder of the checkpoint; that of pull unless given." type:"path" placeholder:"DIR"`
 	Backend    string `enum:"auto,cpu,cuda,metal" default:"auto" help:"What computes: auto takes the GPU where one will do."`
 	Threads    int    `help:"Threads to compute with; 0 for all cores."`
-	Kernels    string `help:"Instructions to use: plain, avx2 or avx512; the best there are unless given."`
+	Kernels    string `help:"Instructions to use: plain, avx2, avx512 or neon; the best there are unless given."`
 	Exact      bool   `help:"Compute in float32 throughout: slower, and what references are compared with."`
 	MLX        bool   `name:"mlx" help:"Round activations where MLX does, to compare with what mlx-lm generates; processor only, and slow."`
 	Chunk      int    `help:"Tokens of a prompt to compute together; what suits the machine unless given."`

@@ -9,7 +9,7 @@ package cpu
 // The state is read twice and written once. For 128 keys and values that is 64
 // KiB, which stays in the second-level cache over the steps of a chunk.
 func (k Kernels) Delta(out, s, key, q, v []float32, decay, beta float32) {
-	if k.wide(len(v), AVX2) == len(v) {
+	if k.hasDelta(len(v)) {
 		k.delta(out, s, key, q, v, decay, beta)
 		return
 	}

@@ -39,7 +39,8 @@ func NewDeltaChunk(keys, values int) *DeltaChunk {
 //
 // It is the form for devices that multiply matrices faster than they step
 // through states, and what Hugging Face computes for a prompt. Here the
-// recurrence is the faster one: the state stays in the cache.
+// recurrence is as fast: its state stays in the cache, and either form has four
+// multiplications or additions for each number of the state and each token.
 func (c *DeltaChunk) Run(k Kernels, out Rows, s []float32, key, q, v Rows, logDecay, beta []float32) {
 	T, K, V := len(beta), c.keys, c.values
 	total := 0.0

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-//go:generate go run ./asmgen kernels_amd64.s
+//go:generate go run ./asmgen kernels_amd64.s kernels_arm64.s
 
 func best() Level {
 	x := &cpu.X86
@@ -44,10 +44,11 @@ func (k Kernels) mulVector(p *Panel, y []float32, stride int, m *Matrix, lo, hi 
 	}
 	if k.level == AVX512 && in.Form == Int8 && t1-t0 >= panelVectors && m.Cols%(2*Group) == 0 {
 		for ; hi-lo >= panelRows; lo += panelRows {
-			p.fill(m, lo)
+			p.fill(m, lo, hi)
 			p.mul(y, stride, in, t0, t1)
 			y = y[min(panelRows, len(y)):]
 		}
+		p.then = nil
 	}
 	rows := rowBlock
 	if t1-t0 == 1 {
@@ -187,6 +188,8 @@ func (k Kernels) exp(x []float32, top float32) float32 { return exp512(&x[0], le
 
 // stripe is a kernel of the delta rule for some columns of the state.
 type stripe = func(s *float32, stride uintptr, key, q *float32, keys int, v, out *float32, decay, beta float32)
+
+func (k Kernels) hasDelta(cols int) bool { return k.wide(cols, AVX2) == cols }
 
 // delta takes the columns of the state in stripes that fit the registers.
 func (k Kernels) delta(out, s, key, q, v []float32, decay, beta float32) {

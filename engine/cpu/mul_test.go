@@ -51,7 +51,7 @@ func randomVectors(rng *rand.Rand, n, cols int) [][]float32 {
 func vectorLevels(tb testing.TB) []cpu.Kernels {
 	tb.Helper()
 	var all []cpu.Kernels
-	for _, l := range []cpu.Level{cpu.AVX2, cpu.AVX512} {
+	for _, l := range []cpu.Level{cpu.AVX2, cpu.AVX512, cpu.NEON} {
 		if k, err := cpu.At(l); err == nil {
 			all = append(all, k)
 		}

@@ -17,7 +17,8 @@ type Panel struct {
 	sums   []float32 // [8][8][panelRows]
 	blocks int       // whole blocks of a row, and groups after them
 	tail   int
-	next   []byte // codes of the rows after these
+	next   []byte // codes of the rows to come after these
+	then   []byte // and after the last rows of a product
 }
 
 // NewPanel makes scratch for matrices of up to cols columns.
@@ -27,4 +28,12 @@ func NewPanel(cols int) *Panel {
 		codes: make([]byte, groups*panelCodes), scales: make([]float32, groups*panelScales),
 		sums: make([]float32, 64*panelRows),
 	}
+}
+
+// Expect says that rows of m from r on are what will be multiplied after the
+// next product, so that they are asked for while its last rows are. It changes
+// speed, never a result.
+func (p *Panel) Expect(m *Matrix, r int) {
+	rb := m.rowBytes()
+	p.then = m.W[r*rb : min(r+panelRows, m.Rows)*rb]
 }

@@ -5,10 +5,14 @@ import "unsafe"
 // panelVectors is from how many vectors on it pays to copy rows to a panel.
 const panelVectors = 4
 
-// fill copies the rows from r to the panel. Rows have an even number of groups.
-func (p *Panel) fill(m *Matrix, r int) {
+// fill copies the rows from r to the panel, of rows up to hi that are to be
+// multiplied. Rows have an even number of groups.
+func (p *Panel) fill(m *Matrix, r, hi int) {
 	rb, sb := m.rowBytes(), m.scaleBytes()
 	w, sc, bi := m.W[r*rb:(r+panelRows)*rb], m.Scales[r*sb:(r+panelRows)*sb], m.Biases[r*sb:(r+panelRows)*sb]
+	if p.next = p.then; r+2*panelRows <= hi {
+		p.next = m.W[(r+panelRows)*rb : (r+2*panelRows)*rb]
+	}
 	groups := m.Cols / Group
 	p.blocks, p.tail = groups/8, groups%8
 	for g := 0; g < groups; g += 2 {
@@ -21,10 +25,6 @@ func (p *Panel) fill(m *Matrix, r int) {
 		for i := range panelRows {
 			p.scales[g*panelScales+i], p.scales[g*panelScales+panelRows+i] = bfloat(sc[i*sb+2*g:]), bfloat(bi[i*sb+2*g:])
 		}
-	}
-	p.next = nil
-	if r+2*panelRows <= m.Rows {
-		p.next = m.W[(r+panelRows)*rb : (r+2*panelRows)*rb]
 	}
 }
 

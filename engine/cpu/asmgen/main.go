@@ -1,6 +1,6 @@
 // Command asmgen writes the vector kernels of package cpu.
 //
-//	go run ./asmgen kernels_amd64.s     # in engine/cpu; or go generate
+//	go run ./asmgen kernels_amd64.s kernels_arm64.s     # in engine/cpu; or go generate
 //
 // Kernels are loops of a few instructions, unrolled over vectors and columns
 // and emitted for two register widths: too regular to write by hand, and in
@@ -141,8 +141,12 @@ func main() {
 	g.delta(width{"Z", 16, "512"}, 1)
 	g.delta(width{"Y", 8, "256"}, 4)
 	g.delta(width{"Y", 8, "256"}, 2)
-	if err := os.WriteFile(os.Args[1], g.Bytes(), 0o644); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
+	arm := &gen{}
+	arm.neon()
+	for i, text := range []*gen{g, arm} {
+		if err := os.WriteFile(os.Args[i+1], text.Bytes(), 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, "error:", err)
+			os.Exit(1)
+		}
 	}
 }
