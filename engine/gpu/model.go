@@ -61,7 +61,8 @@ type Model struct {
 
 	mu      sync.Mutex // one at a time uses the device
 	pending *pending   // started and not waited for
-	used    int64      // bytes of it
+	live    map[*State]struct{}
+	used    int64 // bytes of it
 	closed  bool
 
 	dead    sync.Mutex // guards what follows
@@ -114,7 +115,8 @@ func (m *Model) rehearse() error {
 
 func newModel(dev device.Device, c checkpoint.Config, file *checkpoint.Checkpoint, o Options) (*Model, error) {
 	m := &Model{
-		dev: dev, c: c, chunk: min(cmp.Or(o.Chunk, chunkFor(dev.Caps())), c.MaxPositions),
+		live: map[*State]struct{}{},
+		dev:  dev, c: c, chunk: min(cmp.Or(o.Chunk, chunkFor(dev.Caps())), c.MaxPositions),
 		block: roundUp(cmp.Or(o.Block, defaultBlock), kernels.AttendCacheUnit), reclaim: o.Reclaim,
 	}
 	for _, full := range c.FullAttention {
@@ -233,6 +235,9 @@ func (m *Model) Close() error {
 	_ = m.settle() // nobody asks any more
 	m.sweep()
 	m.closed = true
+	for s := range m.live { // recordings go before the memory they use
+		s.dropPrograms()
+	}
 	freeAll(m.scratch.all)
 	freeAll(m.placed)
 	return m.dev.Close()

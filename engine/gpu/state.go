@@ -51,6 +51,7 @@ func (m *Model) newState() (*State, error) {
 		s.release()
 		return nil, fmt.Errorf("make room for a state of %d MB: %w", m.FixedBytes()>>20, err)
 	}
+	m.live[s] = struct{}{}
 	return s, nil
 }
 
@@ -206,6 +207,7 @@ func (m *Model) sweep() {
 }
 
 func (s *State) release() {
+	delete(s.m.live, s)
 	s.dropPrograms()
 	for _, list := range [][]device.Buffer{s.key, s.value, s.delta, s.conv, {s.step}} {
 		for _, b := range list {
