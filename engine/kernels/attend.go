@@ -25,7 +25,7 @@ const AttendCacheUnit = 64
 // attendParts is the most parts of the keys.
 const attendParts = 64
 
-func (s AttendShape) padded() int { return piecesOf(s.Rows, 128) * 128 }
+func (s AttendShape) padded() int { return ceil(s.Rows, 128) * 128 }
 
 // tile is how many rows a threadgroup takes, a row being a head of a query.
 func (s AttendShape) tile() int {
@@ -35,7 +35,7 @@ func (s AttendShape) tile() int {
 	return 64
 }
 
-func (s AttendShape) tiles() int { return piecesOf(s.Rows*s.Heads/s.KVHeads, s.tile()) }
+func (s AttendShape) tiles() int { return ceil(s.Rows*s.Heads/s.KVHeads, s.tile()) }
 
 // parts is into how many parts the keys are cut, for tiles of rows: as many as
 // there is room for at a time. A unit runs one threadgroup on matrix units, else
@@ -137,7 +137,7 @@ func (s AttendShape) QKRows(in AttendInput) device.Command {
 	q, _, _ := s.scratch(in)
 	return device.Command{
 		Kernel:  fmt.Sprintf("qk_rows%s_d%d", in.QGate.suffix(), s.Dim),
-		Groups:  [3]int{piecesOf(s.tiles()*s.tile()*s.KVHeads, s.Heads), piecesOf(s.Heads+2*s.KVHeads, 4), 1},
+		Groups:  [3]int{ceil(s.tiles()*s.tile()*s.KVHeads, s.Heads), ceil(s.Heads+2*s.KVHeads, 4), 1},
 		Threads: [3]int{128, 1, 1},
 		Args: []device.Arg{
 			in.QGate.Arg, in.K.Arg, in.V.Arg, in.GainQ, in.GainK, in.Rope, in.Step, q, in.Keys, in.Values, s.args(in),
@@ -183,7 +183,7 @@ func (s AttendShape) attendMerge(in AttendInput) device.Command {
 	_, sums, stats := s.scratch(in)
 	return device.Command{
 		Kernel:  fmt.Sprintf("attend_merge%s_d%d", in.QGate.suffix(), s.Dim),
-		Groups:  [3]int{s.Rows, piecesOf(s.Heads, 4), 1},
+		Groups:  [3]int{s.Rows, ceil(s.Heads, 4), 1},
 		Threads: [3]int{128, 1, 1},
 		Args: []device.Arg{sums, stats, in.QGate.Arg, in.Step, in.X, device.Value(attendMergeArgs{
 			uint32(s.Rows), uint32(s.Heads), uint32(s.KVHeads), uint32(s.parts(s.tiles())), uint32(s.tiles() * s.tile()),

@@ -20,7 +20,7 @@ type DeltaShape struct {
 }
 
 // Padded is Rows rounded up to whole chunks.
-func (s DeltaShape) Padded() int { return piecesOf(s.Rows, deltaChunk) * deltaChunk }
+func (s DeltaShape) Padded() int { return ceil(s.Rows, deltaChunk) * deltaChunk }
 
 // Channels is the width of q, k and v together.
 func (s DeltaShape) Channels() int { return (2*s.KeyHeads + s.ValueHeads) * s.Dim }
@@ -111,7 +111,7 @@ type deltaTailArgs struct{ Rows, Stride, Channels uint32 }
 func (s DeltaShape) DeltaTail(in DeltaInput) device.Command {
 	c := s.Channels()
 	return device.Command{
-		Kernel: "delta_tail" + in.QKV.suffix(), Groups: [3]int{piecesOf(c, 256), 4, 1}, Threads: [3]int{256, 1, 1},
+		Kernel: "delta_tail" + in.QKV.suffix(), Groups: [3]int{ceil(c, 256), 4, 1}, Threads: [3]int{256, 1, 1},
 		Args: []device.Arg{in.QKV.Arg, in.Step, in.Ring, device.Value(deltaTailArgs{uint32(s.Rows), uint32(in.QKV.Stride), uint32(c)})},
 	}
 }
@@ -122,7 +122,7 @@ type deltaGateArgs struct{ Rows, Padded, ValueHeads, StrideA, StrideB uint32 }
 func (s DeltaShape) DeltaGates(in DeltaInput, tmp DeltaScratch) device.Command {
 	return device.Command{
 		Kernel:  "delta_gates" + in.A.suffix(),
-		Groups:  [3]int{s.Padded() / deltaChunk, piecesOf(s.ValueHeads, 32), 1},
+		Groups:  [3]int{s.Padded() / deltaChunk, ceil(s.ValueHeads, 32), 1},
 		Threads: [3]int{256, 1, 1},
 		Args: []device.Arg{in.A.Arg, in.B.Arg, in.Decay, in.Dt, in.Step, tmp.Gates, device.Value(deltaGateArgs{
 			uint32(s.Rows), uint32(s.Padded()), uint32(s.ValueHeads), uint32(in.A.Stride), uint32(in.B.Stride),
@@ -182,7 +182,7 @@ type deltaNormArgs struct {
 func (s DeltaShape) DeltaNorm(in DeltaInput, tmp DeltaScratch) device.Command {
 	return device.Command{
 		Kernel:  fmt.Sprintf("delta_norm%s_d%d", in.Z.suffix(), s.Dim),
-		Groups:  [3]int{s.Rows, piecesOf(s.ValueHeads, 4), 1},
+		Groups:  [3]int{s.Rows, ceil(s.ValueHeads, 4), 1},
 		Threads: [3]int{128, 1, 1},
 		Args: []device.Arg{tmp.Out, in.Z.Arg, in.Gain, in.Step, in.X, device.Value(deltaNormArgs{
 			uint32(s.Rows), uint32(s.ValueHeads), uint32(in.Z.Stride), uint32(in.StrideX), in.Eps,

@@ -18,6 +18,3 @@ func (r MixerRows) suffix() string {
 	}
 	return "_bf16"
 }
-
-// piecesOf is how many pieces of a size n needs.
-func piecesOf(n, size int) int { return (n + size - 1) / size }

@@ -125,7 +125,7 @@ func staged(cols int) []int {
 }
 
 // line is a grid in one dimension of n over each.
-func line(n, each int) [3]int { return [3]int{(n + each - 1) / each, 1, 1} }
+func line(n, each int) [3]int { return [3]int{ceil(n, each), 1, 1} }
 
 func threads(n int) [3]int { return [3]int{n, 1, 1} }
 

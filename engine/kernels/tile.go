@@ -106,4 +106,5 @@ func (t Tile) Matrix() bool { return t.matrix }
 // Rows is how many rows a tile has at most.
 func (t Tile) Rows() int { return t.rows }
 
+// ceil is n divided by d, rounded up.
 func ceil(n, d int) int { return (n + d - 1) / d }

@@ -42,7 +42,7 @@ func GenCPU(ks []Kernel) string {
 			case Threadgroup:
 				call = append(call, fmt.Sprintf("(%s*)g->tgarg[%d]", a.Type, a.Index))
 			case Builtin:
-				call = append(call, cast(a.Type, builtin[a.Attr]))
+				call = append(call, Cast(a.Type, builtin[a.Attr]))
 			}
 		}
 		fmt.Fprintf(&b, `extern "C" __attribute__((visibility("default"))) void msl_k_%s(const MslLaunch* L, const MslGroup* g, const MslThread* t) {

@@ -216,7 +216,6 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		msl.GenCPU(ks)
-		msl.GenCUDA(ks)
 		msl.Lint("f.metal", src, false)
 	})
 }

@@ -100,14 +100,7 @@ func wrap(a msl.Arg) (param, call string) {
 		name = fmt.Sprintf("t%d", a.Index)
 		return "unsigned " + name, fmt.Sprintf("(%s*)(msl_dyn + %s)", a.Type, name)
 	}
-	base := builtin(a.Attr)
-	switch {
-	case strings.HasSuffix(a.Type, "3"):
-		return "", fmt.Sprintf("metal::%s(%s[0], %s[1], %s[2])", a.Type, base, base, base)
-	case strings.HasSuffix(a.Type, "2"):
-		return "", fmt.Sprintf("metal::%s(%s[0], %s[1])", a.Type, base, base)
-	}
-	return "", fmt.Sprintf("(metal::%s)%s[0]", a.Type, base)
+	return "", msl.Cast(a.Type, builtin(a.Attr))
 }
 
 // builtin is the array of MSL_CUDA_BUILTINS that holds a thread attribute.

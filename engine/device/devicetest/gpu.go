@@ -75,6 +75,21 @@ func withGPU(t testing.TB, test func(device.Device)) {
 	test(gpu.d)
 }
 
+// GPU opens the GPU that WEIR_DEVICE names, for benchmarks.
+func GPU(tb testing.TB) *Bench {
+	tb.Helper()
+	d, err := openGPU()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return &Bench{TB: tb, Device: d}
+}
+
 // gpuOptions reads how to play: "stream", "overlap", "width=2", with commas between.
 func gpuOptions(way string) (cuda.Options, error) {
 	o := cuda.Options{NVRTC: os.Getenv("WEIR_NVRTC"), Cache: os.Getenv("WEIR_CUDA_CACHE")}

@@ -5,13 +5,11 @@ package matrix_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"weir/engine/device"
-	"weir/engine/device/cuda"
 	"weir/engine/device/devicetest"
 	"weir/engine/kernels"
 )
@@ -19,22 +17,7 @@ import (
 // What follows needs an NVIDIA GPU, and is built by the tag gpu. It is how the
 // tiles of kernels.DenseTile and kernels.ExpertTile are chosen:
 //
-//	matrix.test -test.run ^$ -test.bench . -test.benchtime 1x
-
-// bench opens the GPU for a benchmark.
-func bench(b *testing.B) *devicetest.Bench {
-	b.Helper()
-	d, err := cuda.Open(cuda.Options{NVRTC: os.Getenv("WEIR_NVRTC")})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			b.Error(err)
-		}
-	})
-	return &devicetest.Bench{TB: b, Device: d}
-}
+//	WEIR_DEVICE=cuda matrix.test -test.run ^$ -test.bench . -test.benchtime 1x
 
 // timed reports the median of five rounds of a command, from memory, after what
 // must come before it.
@@ -78,7 +61,7 @@ func filledMatrix(b *devicetest.Bench, experts, rows, cols, bits int) kernels.Ma
 }
 
 func BenchmarkDense(b *testing.B) {
-	d := bench(b)
+	d := devicetest.GPU(b)
 	for _, s := range []struct{ n, k int }{{12352, 2048}, {9216, 2048}, {2048, 4096}} {
 		w := filledMatrix(d, 1, s.n, s.k, 4)
 		for _, m := range []int{16, 32, 64, 128, 256, 512, 1024, 4096} {
@@ -102,7 +85,7 @@ func BenchmarkDense(b *testing.B) {
 
 func BenchmarkExperts(b *testing.B) {
 	const hidden, width, experts, k = 2048, 512, 256, 8
-	d := bench(b)
+	d := devicetest.GPU(b)
 	gate, up := filledMatrix(d, experts, width, hidden, 4), filledMatrix(d, experts, width, hidden, 4)
 	down := filledMatrix(d, experts, hidden, width, 4)
 	for _, m := range []int{16, 32, 64, 128, 256, 512, 1024, 2048, 4096} {
@@ -145,7 +128,7 @@ func BenchmarkExperts(b *testing.B) {
 
 func BenchmarkRouter(b *testing.B) {
 	const hidden, experts = 2048, 256
-	d := bench(b)
+	d := devicetest.GPU(b)
 	router, gate := filledMatrix(d, 1, experts, hidden, 8), filledMatrix(d, 1, 1, hidden, 8)
 	gain := filled(d, 2*hidden)
 	for _, m := range []int{16, 256, 4096} {

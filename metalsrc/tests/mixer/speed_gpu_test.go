@@ -5,35 +5,18 @@ package mixer_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"weir/engine/device"
-	"weir/engine/device/cuda"
 	"weir/engine/device/devicetest"
 	"weir/engine/kernels"
 )
 
 // What follows needs an NVIDIA GPU, and is built by the tag gpu:
 //
-//	mixer.test -test.run ^$ -test.bench . -test.benchtime 1x
-
-// bench opens the GPU for a benchmark.
-func bench(b *testing.B) *devicetest.Bench {
-	b.Helper()
-	d, err := cuda.Open(cuda.Options{NVRTC: os.Getenv("WEIR_NVRTC")})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			b.Error(err)
-		}
-	})
-	return &devicetest.Bench{TB: b, Device: d}
-}
+//	WEIR_DEVICE=cuda mixer.test -test.run ^$ -test.bench . -test.benchtime 1x
 
 // timed reports the median of five rounds of each command, by itself and from
 // memory, and of all together.
@@ -68,7 +51,7 @@ func filled(b *devicetest.Bench, n, bytes int) device.Arg {
 }
 
 func BenchmarkDelta(b *testing.B) {
-	d := bench(b)
+	d := devicetest.GPU(b)
 	for _, rows := range []int{16, 64, 256, 1024, 4096} {
 		for _, matrix := range []bool{false, true} {
 			s := kernels.DeltaShape{Rows: rows, KeyHeads: 16, ValueHeads: 32, Dim: 128, Matrix: matrix}
@@ -94,7 +77,7 @@ func BenchmarkDelta(b *testing.B) {
 }
 
 func BenchmarkAttend(b *testing.B) {
-	d := bench(b)
+	d := devicetest.GPU(b)
 	const positions = 131072
 	keys, values := filled(d, positions*2*256, 2), filled(d, positions*2*256, 2)
 	for _, c := range []struct {
